@@ -26,7 +26,7 @@ from sardonyx.arena import PlacedBlock
 from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.held_memory import HeldMemory
-from sardonyx.ir import Dim, Graph, Node, Shape, Value
+from sardonyx.ir import Graph, Node, Shape, Value
 from sardonyx.values.named import NamedEnum
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "Capability",
     "Claims",
     "Compatibility",
+    "CountedOutput",
     "DescribesPrograms",
     "DeviceBuffer",
     "DeviceTensor",
@@ -54,7 +55,6 @@ __all__ = [
     "PrefersOperators",
     "Program",
     "Provider",
-    "RemembersClaims",
     "ReportsMemory",
     "ShowsMemory",
     "StepInfo",
@@ -204,6 +204,20 @@ class TensorSpec:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class CountedOutput:
+    """An output whose size only the run shows, which a program writes densely into memory for the most that it can be."""
+
+    number: int
+    """Which output it is."""
+    most: TensorSpec
+    """Its type and the greatest shape that it may have."""
+    axis: int
+    """The dimension whose length the run shows."""
+    count_bytes: int
+    """Where in the scratch memory the int64 is that says how long that dimension is."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Bound:
     """A program bound to the shapes of its inputs."""
 
@@ -213,6 +227,8 @@ class Bound:
     """Bytes of scratch memory that one run needs."""
     data: Any = None
     """Whatever the program wants to find again in `run`: its own business."""
+    counted: tuple[CountedOutput, ...] = ()
+    """Those outputs without a specification that have a greatest shape; a native call writes them into memory of that shape."""
 
 
 class Program(Protocol):
@@ -366,29 +382,6 @@ class LeavesOutWeights(Protocol):
 
         These are as they are in the model, so that they need not be kept.
         """
-
-
-@runtime_checkable
-class RemembersClaims(Protocol):
-    """A provider of this package that makes its claims again from what a session before noted of them."""
-
-    name: str
-    """Its name."""
-
-    def decision_key(self) -> str:
-        """Return all that its claims depend on besides the graph and the sources: its options, and what it compiles for."""
-
-    def decision_facts(self) -> tuple[str, ...]:
-        """Return texts that take long to find out and follow from the sources and packages that are installed."""
-
-    def take_facts(self, facts: tuple[str, ...]) -> None:
-        """Take what `decision_facts` returned in a process with the same sources and packages."""
-
-    def note(self, claim: Capability) -> tuple[tuple[Dim, ...], ...] | None:
-        """Return what of a claim does not follow from its node: the elements of outputs that are sizes; None for nothing."""
-
-    def claim_again(self, claim: Capability, noted: tuple[tuple[Dim, ...], ...] | None) -> Capability:
-        """Return a claim of the same nodes with what was noted of it; raises EPFail where the nodes cannot be claimed so."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from sardonyx.errors import InvalidArgument
 
 GATHER = "graph(x: float[4], i: int64[n]) -> (y: float[n]) {\n y = Gather(x, i)\n}"
 
+NON_ZERO = "graph(x: float[4]) -> (y: int64[1, m]) { y = NonZero(x) }"
+
 
 def _bound(held: ort.InferenceSession, size: int = 2) -> tuple[ort.IOBinding, Any, Any]:
     """A binding with arrays of its own, after two runs."""
@@ -51,6 +53,20 @@ def test_what_is_bound_anew_is_what_runs_use(held: ort.InferenceSession) -> None
     held.run_with_iobinding(binding)
     np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[0], held.run(None, rows(5))[0])
     np.testing.assert_array_equal(first, kept)
+
+
+def test_a_result_whose_size_the_run_shows_fills_no_bound_array() -> None:
+    """It may be larger in a later run."""
+    held = learned(session(NON_ZERO), {"x": np.float32([0, 1, 0, 2])})
+    binding, x, y = held.io_binding(), np.float32([0, 1, 0, 2]), np.zeros((1, 2), np.int64)
+    binding.bind_cpu_input("x", x)
+    binding.bind_ortvalue_output("y", ort.OrtValue.ortvalue_from_numpy(y))
+    for _ in range(3):
+        held.run_with_iobinding(binding)
+    np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[0], [[1, 3]])
+    x[:] = 1
+    with pytest.raises(InvalidArgument, match="memory bound"):
+        held.run_with_iobinding(binding)
 
 
 def test_a_binding_that_was_cleared_has_no_output(held: ort.InferenceSession) -> None:

@@ -38,6 +38,9 @@ WITH_DEFAULT = """graph(x: float[n], scale: float[1]) -> (y: float[n]) {
     y = Mul(x, scale)
 }"""
 
+TOP = "graph(x: float[N, 5], k: int64[1]) -> (r: float[N, 5], v: float[N, m], i: int64[N, m]) { r = Relu(x) v, i = TopK(r, k) }"
+NON_ZERO = "graph(x: float[4, 5]) -> (places: int64[2, m]) { places = NonZero(x) }"
+
 
 def _two(n: int) -> dict[str, Any]:
     return {"a": np.random.default_rng(n).standard_normal((n, 2)).astype(np.float32), "b": np.arange(n)}
@@ -67,6 +70,25 @@ def test_outputs_are_chosen_and_ordered_natively(two: ort.InferenceSession, name
     with only_native(two):
         found = two.run(names, _two(size))
     assert _same(found, run_in_python(two, names, _two(size)))
+
+
+@pytest.mark.parametrize(
+    ("text", "feeds"),
+    [
+        (TOP, [{"x": np.arange(15, dtype=np.float32).reshape(3, 5), "k": np.array([k])} for k in (0, 1, 2, 3, 5)]),
+        (NON_ZERO, [{"x": (np.arange(20).reshape(4, 5) % period == 0).astype(np.float32)} for period in (1, 2, 3, 21)]),
+    ],
+)
+def test_outputs_are_cut_to_the_sizes_that_a_run_shows(text: str, feeds: list[dict[str, Any]]) -> None:
+    """Along any axis, to nothing and to all; what is returned is the caller's alone."""
+    counting = learned(session(text), *feeds)
+    for feed in feeds:
+        with only_native(counting):
+            found, again = counting.run(None, feed), counting.run(None, feed)
+        assert _same(found, run_in_python(counting, None, feed))
+        for array in found:
+            array.fill(7)
+        assert _same(again, run_in_python(counting, None, feed))
 
 
 def test_names_that_are_equal_but_not_identical_are_found(two: ort.InferenceSession) -> None:

@@ -39,7 +39,7 @@ def bind_natively(
     if arrays is None or not all(array.flags.c_contiguous and array.flags.aligned for array in arrays):
         return None
     sizes = runs.sizes(tuple([array.shape for array in arrays]))
-    if sizes is None:
+    if sizes is None or None in sizes.bound.outputs:
         return None
     bound = sizes.bound
     fillable = len(filled) == len(runs.outputs) and all(target is not None for target in fillable_targets(filled, arrays))

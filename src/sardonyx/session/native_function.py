@@ -31,8 +31,8 @@ Words: TypeAlias = "ctypes.Array[ctypes.c_int64]"
 _OLDEST, _NEWEST = (3, 11), (3, 14)
 """The versions of CPython whose objects are laid out as the function expects."""
 _FASTCALL = 0x0080
-_NEW_FROM_DESCR = 94
-"""The place of PyArray_NewFromDescr in NumPy's table of functions."""
+_OF_NUMPY = {"PyArray_NewFromDescr": 94, "PyArray_SetBaseObject": 282}
+"""The places of NumPy's functions in its table."""
 
 
 class EntryWords(ctypes.c_int64 * len(ENTRY)):  # type: ignore[misc]  # a type that ctypes makes
@@ -60,7 +60,7 @@ class NativeCode:
         self._methods = {kind: _Method(name, engine.address(symbol), _FASTCALL) for kind, (symbol, name) in _SYMBOLS.items()}
         objects = {"array_type": np.ndarray, "dict_type": dict, "list_type": list, "str_type": str, "none": None}
         numbers = {name: id(item) for name, item in objects.items()} | {name: _address(name) for name in FUNCTIONS}
-        numbers |= {"PyArray_NewFromDescr": _numpy_functions()[_NEW_FROM_DESCR], "generation": 0}
+        numbers |= {name: _numpy_functions()[place] for name, place in _OF_NUMPY.items()} | {"generation": 0}
         self._words = words(numbers[name] for name in CALL)
         self.address = ctypes.addressof(self._words)
         """Where the words are."""

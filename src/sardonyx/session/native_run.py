@@ -16,12 +16,12 @@ from typing import TypeAlias, TypeGuard
 import numpy as np
 
 from sardonyx.cancellation import raise_interrupt
-from sardonyx.codegen.run.python_call import ENTRY, LANE, LANES, MOST_ARRAYS, SHAPES
+from sardonyx.codegen.run.python_call import COUNT, ENTRY, LANE, LANES, MOST_ARRAYS, SHAPES
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.forks import new_lock
 from sardonyx.ir import TensorType, Value
-from sardonyx.provider import HOST, Bound, NativeCall, NativeProgram
+from sardonyx.provider import HOST, Bound, NativeCall, NativeProgram, TensorSpec
 from sardonyx.runtime.bind import BoundStep
 from sardonyx.runtime.executor import Executor
 from sardonyx.runtime.executors.sequential import OnlyProgram, SequentialExecutor
@@ -80,7 +80,7 @@ class NativeRuns:
         only: OnlyProgram, inputs: Sequence[Value], defaults: Mapping[str, Array], outputs: Sequence[str]
     ) -> NativeRuns | None:
         """Return what is known of a session that runs a program, None where it needs Python; other arguments as of `of`."""
-        if not isinstance(only.step.program, NativeProgram) or only.step.program.makes_outputs:
+        if not isinstance(only.step.program, NativeProgram):
             return None
         if len(set(only.results)) < len(only.step.outputs):
             return None
@@ -104,7 +104,7 @@ class NativeRuns:
             if arrays is not None:
                 key = tuple([array.shape for array in arrays])
                 sizes = self.sizes(key)
-                if sizes is not None:
+                if sizes is not None and _makes_none(sizes.bound):
                     if self._entry is None or not self._entry.takes(key):
                         self._entry = _Entry(self, sizes, run)
                     self._entry.add(key, sizes, self.program)
@@ -158,7 +158,7 @@ class _Entry:
 
     def __init__(self, runs: NativeRuns, sizes: BoundStep, run: Callable[..., object]) -> None:
         step, defaults = runs.only.step, [0 if array is None else array.ctypes.data for array in runs.defaults]
-        specs = [spec for spec in sizes.bound.outputs if spec is not None]
+        specs = _greatest(sizes.bound)
         results = [specs[place] for place in runs.only.results]
         inputs = zip(runs.inputs, runs.types, defaults, strict=True)
         outputs = zip(runs.outputs, results, strict=True)
@@ -203,12 +203,14 @@ class _Entry:
         first = len(SHAPES) * list(self._known).index(key)
         if self._table[first + SHAPES.index("lanes")]:
             return
-        specs = [sizes.bound.outputs[place] for place in self._runs.only.results]
-        lanes.sizes = (
-            words(number for shape in key for number in shape),
-            words(number for spec in specs if spec for number in spec.shape),
-        )
-        for name, memory in zip(SHAPES, (*lanes.sizes, lanes.words), strict=True):  # `lanes` last: from then on runs use them
+        specs = _greatest(sizes.bound)
+        lanes.sizes = {
+            "input_dims": words(number for shape in key for number in shape),
+            "output_dims": words(number for place in self._runs.only.results for number in specs[place].shape),
+        }
+        if sizes.bound.counted:
+            lanes.sizes["counts"] = words(number for place in self._runs.only.results for number in _count(sizes.bound, place))
+        for name, memory in (*lanes.sizes.items(), ("lanes", lanes.words)):  # `lanes` last: from then on runs use them
             self._table[first + SHAPES.index(name)] = ctypes.addressof(memory)
 
     @property
@@ -222,7 +224,7 @@ class _Lanes:
 
     def __init__(self, program: NativeProgram, sizes: BoundStep) -> None:
         self.words = words([0] * len(LANE) * LANES)
-        self.sizes: tuple[Words, ...] = ()
+        self.sizes: dict[str, Words] = {}
         self._program, self._bound = program, sizes.bound
         self._kept: list[tuple[NativeCall, Array]] = []
 
@@ -253,8 +255,27 @@ def scratch_for(bound: Bound) -> Array:
 
 
 def _is_small(sizes: BoundStep) -> bool:
-    specs = [spec for spec in sizes.bound.outputs if spec is not None]
+    specs = _greatest(sizes.bound)
     return sizes.bound.scratch_bytes <= MOST_SCRATCH_BYTES and all(size_bytes(spec) <= _MOST_RESULT_BYTES for spec in specs)
+
+
+def _makes_none(bound: Bound) -> bool:
+    """Return whether the sizes of all outputs are known, or the greatest that they may be."""
+    return bound.outputs.count(None) == len(bound.counted)
+
+
+def _greatest(bound: Bound) -> list[TensorSpec]:
+    """Return the specifications of all outputs, those with the greatest shapes for what the run cuts to size."""
+    most = {output.number: output.most for output in bound.counted}
+    return [most[number] if spec is None else spec for number, spec in enumerate(bound.outputs)]
+
+
+def _count(bound: Bound, place: int) -> tuple[int, ...]:
+    """Return the words of COUNT of an output."""
+    for output in bound.counted:
+        if output.number == place:
+            return output.axis, output.count_bytes, output.most.dtype.numpy.itemsize
+    return (-1,) * len(COUNT)
 
 
 def _is_plain(value: Value) -> bool:

@@ -5,13 +5,14 @@ import pytest
 from support.cpu_run import cpu_session, reference
 
 from sardonyx.dtypes import DataType
-from sardonyx.providers.cpu.counted import CountedOutput, cut_to_size, with_room
+from sardonyx.provider import CountedOutput, TensorSpec
+from sardonyx.providers.cpu.counted import cut_to_size, with_room
 
 
 def test_outputs_are_cut_to_their_true_size() -> None:
     """What is known stays; elements lie densely; a small part of much memory is copied, a large one is a view."""
     arena, given = np.zeros(64, np.uint8), np.ones(3)
-    output = CountedOutput(1, DataType.FLOAT, (3, 4), 1, 40)
+    output = CountedOutput(1, TensorSpec(DataType.FLOAT, (3, 4)), 1, 40)
     filled = with_room([output], [given, None])
     filled[1][:] = np.arange(12, dtype=np.float32).reshape(3, 4)
     for length, is_view in ((1, False), (2, True), (4, True), (0, False)):

@@ -31,7 +31,7 @@ from sardonyx.codegen.run.python_words import (
     words_at,
 )
 
-__all__ = ["BOUND", "ENTRY", "INPUT", "LANE", "LANES", "MOST_ARRAYS", "OUTPUT", "SHAPES", "write_run", "write_run_bound"]
+__all__ = ["BOUND", "COUNT", "ENTRY", "INPUT", "LANE", "LANES", "MOST_ARRAYS", "OUTPUT", "SHAPES", "write_run", "write_run_bound"]
 
 ENTRY = (
     "call",
@@ -55,8 +55,12 @@ INPUT = ("name", "dtype", "rank", "default")
 """Words of an input; `default` is the address of its elements where it is never fed, else 0."""
 OUTPUT = ("name", "dtype", "rank")
 """Words of an output."""
-SHAPES = ("input_dims", "output_dims", "lanes")
-"""Words of a set of shapes: the sizes of all inputs in a row, and those of all outputs; without `lanes` there is none."""
+SHAPES = ("input_dims", "output_dims", "counts", "lanes")
+"""Words of a set of shapes: the sizes of all inputs in a row, and those of all outputs; `counts` is the address of COUNT for each
+output, 0 where the sizes of all are known; without `lanes` there is none."""
+COUNT = ("axis", "count_bytes", "item_bytes")
+"""Words of an output whose sizes are the most that it may have: the dimension whose length the run shows, where in its scratch
+memory, and the bytes of an element; of one whose sizes are known the dimension is -1."""
 LANE = ("taken", "function", "table", "bases", "scratch", "resume", "interrupted")
 """Words of a lane: whether a run has it, what to call with which table, where its bases are, and the memory that it works in; one
 without `table` is none. `resume` goes on after a pause, and `interrupted` is whether a signal's handler raised in the last one."""
@@ -73,6 +77,8 @@ _RUN_ARGUMENTS, _BOUND_ARGUMENTS = 4, 2
 _LIST_SIZE, _LIST_ITEMS = 2, 3
 _ARRAY_DATA, _ARRAY_RANK, _ARRAY_DIMS, _ARRAY_DTYPE, _ARRAY_FLAGS = 2, 3, 4, 7, 8
 _DENSE_AND_ALIGNED = 0x101
+_WRITEABLE = 0x400
+_MOST_RANK = 64
 _DTYPE_KIND = 3
 """The word of a dtype that has its kind, its letter, its byte order and its number: dtypes of numbers that agree in it are equal,
 also where they are not one object, as in arrays that were unpickled."""
@@ -153,6 +159,7 @@ def _write_enter(module: Module) -> Function:
     """(CALL, ENTRY, names, feed) -> the list of results; 0 where Python must run, which then has seen nothing of it."""
     select, look_up, release = _write_select(module), _write_look_up(module), _write_release(module)
     find, take, make, run = _write_find(module), _write_take_lane(module), _write_make(module, release), _write_run_lane(module)
+    cut = _write_cut(module)
     with module.function("python_enter", PLAIN, PLAIN, I64, I64, returns=I64) as b:
         call, entry = b.addresses
         names, feed = b.arguments
@@ -173,8 +180,9 @@ def _write_enter(module: Module) -> Function:
                     with b.when(lane.ne(0)):
                         with b.when(b.call(make, call, entry, words_at(b, shapes), made)):
                             with b.when(b.call(run, call, entry, words_at(b, lane), given, made)):
+                                is_done.set(b.call(cut, call, entry, words_at(b, shapes), words_at(b, lane), made))
+                            with b.when(is_done.value):
                                 _fill(b, call, result.value, (chosen, made, count))
-                                is_done.set(b.const(BOOL, True))
                             b.call(release, call, made, outputs)
                             is_interrupted.set(field(words_at(b, lane), LANE, "interrupted").ne(0))
                         set_field(words_at(b, lane), LANE, "taken", 0)
@@ -340,6 +348,66 @@ def _write_make(module: Module, release: Function) -> Function:
             sizes.add(rank * 8)
         b.give(b.const(BOOL, True))
     return b
+
+
+def _write_cut(module: Module) -> Function:
+    """(CALL, ENTRY, SHAPES, LANE, made) -> whether all outputs have their true sizes, which the run has shown.
+
+    What fills most of its memory is a view of it; a smaller part is copied, so that the memory is free again.
+    """
+    with module.function("python_cut", *[PLAIN] * 5, returns=BOOL) as b:
+        call, entry, shapes, lane, made = b.addresses
+        counts = words_at(b, field(shapes, SHAPES, "counts"))
+        with b.when(field(shapes, SHAPES, "counts").eq(0)):
+            b.give(b.const(BOOL, True))
+        infos, sizes = words_at(b, field(entry, ENTRY, "outputs")), b.variable(field(shapes, SHAPES, "output_dims"))
+        dims = b.stack(I64, _MOST_RANK)
+        with b.loop(0, field(entry, ENTRY, "output_count")) as number:
+            info, count = infos.at(number * len(OUTPUT)), counts.at(number * len(COUNT))
+            rank, axis = field(info, OUTPUT, "rank"), field(count, COUNT, "axis")
+            with b.when(axis >= 0):
+                length = words_at(b, field(lane, LANE, "scratch") + field(count, COUNT, "count_bytes")).load()
+                rest = b.variable(field(count, COUNT, "item_bytes"))
+                with b.loop(0, rank) as place:
+                    size = words_at(b, sizes.value).load(place)
+                    dims.store(b.select(place.eq(axis), length, size), place)
+                    rest.set(b.select(place.eq(axis), rest.value, rest.value * size))
+                most = words_at(b, sizes.value).load(axis)
+                with b.when(length.ne(most)):
+                    is_view = length * 2 >= most
+                    _take_part(b, call, info, (made, number), dims, length * rest.value, is_view)
+                    with b.when(call_python(b, call, "PyErr_Occurred").ne(0)):
+                        b.give(b.const(BOOL, False))
+            sizes.add(rank * 8)
+        b.give(b.const(BOOL, True))
+    return b
+
+
+def _take_part(
+    b: Function,
+    call: Pointer,
+    info: Pointer,
+    place: tuple[Pointer, Register],
+    dims: Pointer,
+    size_bytes: Register,
+    is_view: Register,
+) -> None:
+    """Replace an array by one of the sizes `dims`, a view of its first bytes or a copy of them; what fails leaves an exception."""
+    made, number = place
+    whole, dtype = made.load(number), field(info, OUTPUT, "dtype")
+    data = words_at(b, whole).load(_ARRAY_DATA)
+    call_python(b, call, "Py_IncRef", dtype, returns=VOID)  # which the call takes over
+    nothing, flags = b.const(I64, 0), b.const(I64, _DENSE_AND_ALIGNED | _WRITEABLE)
+    memory = b.select(is_view, data, nothing), b.select(is_view, flags, nothing)
+    kind, rank = word(call, "array_type"), field(info, OUTPUT, "rank")
+    part = call_python(b, call, "PyArray_NewFromDescr", kind, dtype, rank, dims.to(I64), nothing, *memory, nothing)
+    with b.when(part.ne(0)):
+        made.store(part, number)
+        with b.when(is_view):
+            call_python(b, call, "PyArray_SetBaseObject", part, whole, returns=I32)  # which takes over the reference
+        with b.when(~is_view):
+            b.intrinsic("memcpy", PTR, [words_at(b, part).load(_ARRAY_DATA).to(PTR), data.to(PTR), size_bytes])
+            call_python(b, call, "Py_DecRef", whole, returns=VOID)
 
 
 def _write_run_lane(module: Module) -> Function:

@@ -48,6 +48,7 @@ FUNCTIONS = (
 CALL = (
     *FUNCTIONS,
     "PyArray_NewFromDescr",
+    "PyArray_SetBaseObject",
     "array_type",
     "dict_type",
     "list_type",

@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
-from sardonyx.dtypes import Array, DataType, OnnxValue
+from sardonyx.dtypes import Array, OnnxValue
+from sardonyx.provider import CountedOutput
 
-__all__ = ["CountedOutput", "cut_to_size", "with_room"]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class CountedOutput:
-    """An output of a bound program."""
-
-    number: int
-    """Which output it is."""
-    dtype: DataType
-    """Its element type."""
-    most: tuple[int, ...]
-    """The greatest shape that it may have."""
-    axis: int
-    """The dimension whose length the run shows."""
-    count_bytes: int
-    """Where in the arena the int64 is that says how long that dimension is."""
+__all__ = ["cut_to_size", "with_room"]
 
 
 def with_room(counted: Sequence[CountedOutput], outputs: Sequence[OnnxValue]) -> list[OnnxValue]:
     """Return `outputs` with new arrays of the greatest shapes for those that are `counted`."""
     filled = list(outputs)
     for output in counted:
-        filled[output.number] = np.empty(output.most, output.dtype.numpy)
+        filled[output.number] = np.empty(output.most.shape, output.most.dtype.numpy)
     return filled
 
 
@@ -44,7 +28,7 @@ def cut_to_size(counted: Sequence[CountedOutput], filled: Sequence[OnnxValue], a
     results = list(filled)
     for output in counted:
         length = np.ndarray((1,), np.int64, arena, output.count_bytes).item()
-        shape = (*output.most[: output.axis], length, *output.most[output.axis + 1 :])
+        shape = (*output.most.shape[: output.axis], length, *output.most.shape[output.axis + 1 :])
         whole = filled[output.number]
         part = np.ndarray(shape, whole.dtype, whole)
         results[output.number] = part if 2 * part.size >= whole.size else part.copy()

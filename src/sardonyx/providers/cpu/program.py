@@ -19,9 +19,9 @@ from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument, SardonyxError, SizesNotInferred, locating
 from sardonyx.held_memory import HeldKind, HeldMemory, held_array
 from sardonyx.ir import Dim, Shape, Value
-from sardonyx.provider import Bound, DeviceBuffer, NativeCall, StepInfo, TensorSpec, TimedRun
+from sardonyx.provider import Bound, CountedOutput, DeviceBuffer, NativeCall, StepInfo, TensorSpec, TimedRun
 from sardonyx.providers.cpu.addresses import address_of
-from sardonyx.providers.cpu.counted import CountedOutput, cut_to_size, with_room
+from sardonyx.providers.cpu.counted import cut_to_size, with_room
 from sardonyx.providers.cpu.guard import Fence, place_fenced
 from sardonyx.providers.cpu.library import timed_driver_for
 from sardonyx.providers.cpu.planning import impossible_buffers, plan_steps
@@ -136,16 +136,17 @@ class CpuProgram:
         specs = tuple(
             TensorSpec(buffer.dtype, sizes.shape(buffer.shape)) if buffer.count is None else None for buffer in self._outputs
         )
-        return Bound(specs, arena_bytes, _Tables(table, self._driver, blocks, sizes, broken, self._counted(offsets, sizes)))
+        counted = self._counted(offsets, sizes)
+        return Bound(specs, arena_bytes, _Tables(table, self._driver, blocks, sizes, broken), counted)
 
-    def _counted(self, offsets: Sequence[int], sizes: Sizes) -> list[CountedOutput]:
+    def _counted(self, offsets: Sequence[int], sizes: Sizes) -> tuple[CountedOutput, ...]:
         """Return where outputs lie whose size only the run shows."""
         place = self._storage.tenant_of
-        return [
-            CountedOutput(number, buffer.dtype, sizes.shape(buffer.shape), buffer.counted, offsets[place(buffer.count)])
+        return tuple(
+            CountedOutput(number, TensorSpec(buffer.dtype, sizes.shape(buffer.shape)), buffer.counted, offsets[place(buffer.count)])
             for number, buffer in enumerate(self._outputs)
             if buffer.count is not None
-        ]
+        )
 
     def run(
         self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer
@@ -193,17 +194,17 @@ class CpuProgram:
     ) -> Sequence[OnnxValue]:
         given = [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in inputs]
         tables: _Tables = bound.data
-        filled = with_room(tables.counted, outputs) if tables.counted else outputs
+        filled = with_room(bound.counted, outputs) if bound.counted else outputs
         if self._constants is not None:
             scratch = self._run_fenced(tables, given, filled, times, asked)
         else:
             arena = 0 if scratch is None else address_of(scratch)
             self._call(tables, [arena, 0, *map(address_of, given), *map(address_of, filled)], times, asked)
-        return cut_to_size(tables.counted, filled, scratch) if tables.counted else outputs
+        return cut_to_size(bound.counted, filled, scratch) if bound.counted else outputs
 
     def native_call(self, bound: Bound) -> NativeCall | None:
         """Return a call of the driver with a table of its own; None where memory is fenced."""
-        if self._constants is not None or self.makes_outputs:
+        if self._constants is not None:
             return None
         tables: _Tables = bound.data
         table = tables.copy()
@@ -356,7 +357,7 @@ class _FencedConstants:
 class _Tables:
     """Copies of one table, so that concurrent runs have one each."""
 
-    __slots__ = ("_driver", "_idle", "_table", "blocks", "broken", "counted", "sizes")
+    __slots__ = ("_driver", "_idle", "_table", "blocks", "broken", "sizes")
 
     def __init__(
         self,
@@ -365,14 +366,11 @@ class _Tables:
         blocks: Sequence[int],
         sizes: Sizes,
         broken: Mapping[int, SardonyxError],
-        counted: Sequence[CountedOutput],
     ) -> None:
         self.blocks = blocks
         """Where memory is fenced, the bytes of each place in the arena."""
         self.sizes = sizes
         """What symbolic dimensions are in this binding."""
-        self.counted = counted
-        """The outputs whose size only the run shows."""
         self.broken = broken
         """The errors of steps that cannot run with these sizes."""
         self._table = table

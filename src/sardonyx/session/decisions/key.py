@@ -17,22 +17,47 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from sardonyx.config import LIMITS, settings_in_force
 from sardonyx.formats.opened import OpenedModel
-from sardonyx.provider import Provider, RemembersClaims
+from sardonyx.ir import Dim
+from sardonyx.provider import Capability, Provider
 from sardonyx.session.settings.settings import MemorySettings, PlacementSettings, SaveSettings, Settings
 from sardonyx.sources import stamp_of
 
-__all__ = ["installed_packages", "key_of", "remembering"]
+__all__ = ["RemembersClaims", "installed_packages", "key_of", "remembering"]
 
 _FORM = "decisions 1"
 """Changes with the form of records."""
 _OWN_MODULES = "sardonyx.providers."
 _WITHOUT_EFFECT = frozenset({"SARDONYX_CACHE_DIR", "SARDONYX_CACHE_BYTES", "SARDONYX_TRACE", "SARDONYX_KEEP_DECISIONS"})
 _RECORDS = (".dist-info", ".egg-info", ".egg-link")
+
+
+@runtime_checkable
+class RemembersClaims(Protocol):
+    """A provider of this package that makes its claims again from what a session before noted of them."""
+
+    name: str
+    """Its name."""
+
+    def decision_key(self) -> str:
+        """Return all that its claims depend on besides the graph and the sources: its options, and what it compiles for."""
+
+    def decision_facts(self) -> tuple[str, ...]:
+        """Return texts that take long to find out and follow from the sources and packages that are installed."""
+
+    def take_facts(self, facts: tuple[str, ...]) -> None:
+        """Take what `decision_facts` returned in a process with the same sources and packages."""
+
+    def note(self, claim: Capability) -> tuple[tuple[Dim, ...], ...] | None:
+        """Return what of a claim does not follow from its node: the elements of outputs that are sizes; None for nothing."""
+
+    def claim_again(self, claim: Capability, noted: tuple[tuple[Dim, ...], ...] | None) -> Capability:
+        """Return a claim of the same nodes with what was noted of it; raises EPFail where the nodes cannot be claimed so."""
 
 
 class _NoPlainTextError(Exception):

@@ -23,7 +23,8 @@ from sardonyx.formats.stored import stored
 from sardonyx.ir import Graph, Node, Tensor, Value
 from sardonyx.partition.explain import Placement
 from sardonyx.partition.part import Cut
-from sardonyx.provider import Capability, Partition, RemembersClaims
+from sardonyx.provider import Capability, Partition
+from sardonyx.session.decisions.key import RemembersClaims
 from sardonyx.session.values import ModelMetadata, NodeArg
 
 __all__ = ["Decided", "Restored", "StaleError", "read_record", "write_record"]
