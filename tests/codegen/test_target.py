@@ -1,12 +1,13 @@
 """The level decides which features LLVM may use."""
 
+import dataclasses
 import subprocess
 import sys
 
 import pytest
 
 from sardonyx.codegen.llvm import binding
-from sardonyx.codegen.target import Target, available_levels, host_target, machine_target, runnable_target
+from sardonyx.codegen.target import Target, available_levels, emulated_target, host_target, machine_target, runnable_target
 from sardonyx.errors import InvalidArgument
 
 
@@ -101,3 +102,21 @@ def test_an_emulated_processor_has_no_features_of_the_one_below() -> None:
     """An aarch64 process sees the flags of the x86 machine that emulates it in /proc/cpuinfo; what LLVM says counts."""
     done = subprocess.run([sys.executable, "-c", _EMULATED], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["neon", "+neon"]
+
+
+def test_another_processor_is_emulated_by_its_registers_and_features() -> None:
+    """Its vectors are that wide, its features the only ones, and the code runs on this machine."""
+    target = emulated_target("neon", ["dotprod"])
+    assert (target.isa, target.vector_bytes, target.registers) == ("neon_emulated", 16, 32)
+    assert target.has_feature("dotprod")
+    assert not target.has_feature("avx2")
+    assert target.triple == host_target().triple
+    assert target.key != dataclasses.replace(target, emulated=()).key
+
+
+def test_what_is_emulated_is_named() -> None:
+    """A level that there is, and a feature."""
+    with pytest.raises(InvalidArgument, match="isa is 'sparc'"):
+        emulated_target("sparc", ["vis"])
+    with pytest.raises(InvalidArgument, match="and a feature"):
+        emulated_target("neon", [])

@@ -25,7 +25,7 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.llvm import binding
 from sardonyx.errors import InvalidArgument
 
-__all__ = ["Target", "available_levels", "host_target", "machine_target", "runnable_target"]
+__all__ = ["Target", "available_levels", "emulated_target", "host_target", "machine_target", "runnable_target"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,10 +46,18 @@ class Target:
     """LLVM's feature string: every feature of the host, those above the level switched off."""
     triple: str
     """LLVM's name of architecture and system, such as x86_64-unknown-linux-gnu."""
+    emulated: tuple[str, ...] = ()
+    """Features whose instructions are written as what they compute; where there are any, no others are taken."""
 
     def lanes(self, bits: int) -> int:
         """Return how many elements of `bits` bits one register holds."""
         return self.vector_bytes * 8 // bits
+
+    def has_feature(self, name: str) -> bool:
+        """Return whether instructions of a feature, by LLVM's name, may be written: the target has or emulates it."""
+        if self.emulated:
+            return name in self.emulated
+        return f"+{name}" in self.features.split(",") or (name == "sse2" and self.triple.startswith("x86_64"))
 
     @property
     def has_half(self) -> bool:
@@ -64,7 +72,7 @@ class Target:
     @property
     def key(self) -> str:
         """All that compiled code depends on, as text: equal keys can share objects."""
-        return f"{self.isa}|{self.triple}|{self.features}"
+        return "|".join([self.isa, self.triple, self.features, *self.emulated])
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -148,13 +156,13 @@ _LINUX_NAMES: Mapping[str, str] = {
 }
 """Linux's names of those that it calls otherwise (arch/x86/include/asm/cpufeatures.h)."""
 
-_X86: Mapping[str, _Level] = {
+_X86: dict[str, _Level] = {
     "portable": _Level(16, 16, False, False, (), _AVX),
     "avx2": _Level(32, 16, True, False, _NEEDS_AVX2, _AVX512),
     "avx512": _Level(64, 32, True, True, _NEEDS_AVX512, _AMX),
     "amx": _Level(64, 32, True, True, (*_NEEDS_AVX512, "amx-tile", "amx-int8", "amx-bf16"), ()),
 }
-_ARM: Mapping[str, _Level] = {"neon": _Level(16, 32, True, False, (), ("sve", "sme"))}
+_ARM: dict[str, _Level] = {"neon": _Level(16, 32, True, False, (), ("sve", "sme"))}
 _OTHER: Mapping[str, _Level] = {"portable": _Level(16, 16, False, False, (), ())}
 
 
@@ -187,6 +195,31 @@ def machine_target(architecture: str, features: Collection[str], isa: str | None
     """
     known = {**dict.fromkeys(_X86_FEATURES if architecture == "x86_64" else (), False), **dict.fromkeys(features, True)}
     return _target(isa, f"{architecture}-unknown-linux-gnu", known)
+
+
+def emulated_target(isa: str, features: Collection[str]) -> Target:
+    """Return a target of this machine with the registers of level `isa`, and with `features` that are emulated.
+
+    Kernels for processors that are not at hand run on it, slowly: what they compute can be tested, not how fast.
+
+    Args:
+        isa: any level, also of another architecture.
+        features: by LLVM's names, at least one; kernels choose their instructions among these only.
+
+    Raises:
+        InvalidArgument: there is no such level, or `features` is empty.
+    """
+    level = (_X86 | _ARM).get(isa)
+    if level is None or not features:
+        raise InvalidArgument(f"isa is {isa!r}, features {list(features)}: expected one of {', '.join(_X86 | _ARM)}, and a feature")
+    return dataclasses.replace(
+        host_target(),
+        isa=f"{isa}_emulated",
+        vector_bytes=level.vector_bytes,
+        registers=level.registers,
+        has_masks=level.has_masks,
+        emulated=tuple(features),
+    )
 
 
 def _target(isa: str | None, triple: str, features: Mapping[str, bool]) -> Target:
