@@ -28,6 +28,7 @@ __all__ = [
     "reference",
     "run_cpu",
     "steps_of",
+    "symbols_of",
     "worst_error",
 ]
 
@@ -42,10 +43,12 @@ class _Watched(CpuProvider):
         super().__init__(host_target(isa), threads)
         self.preferred_layout = layout
         self.steps: list[str] = []
+        self.symbols: list[str] = []
 
     def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CpuProgram | LoopProgram:
         program = super().compile(partition, bodies)
         self.steps += [step.partition(":")[0] for step in program.steps]
+        self.symbols += [step.partition(": ")[2] for step in program.steps]
         return program
 
 
@@ -93,6 +96,13 @@ def steps_of(body: str, *, opset: int = 21, layout: Layout = Layout.NCHW) -> lis
     provider = _Watched(None, 1, layout)
     InferenceSession(to_bytes(model(body, opset=opset)), providers=[provider])
     return provider.steps
+
+
+def symbols_of(body: str, *, opset: int = 21) -> list[str]:
+    """The kernel of each step."""
+    provider = _Watched(None, 1, Layout.NCHW)
+    InferenceSession(to_bytes(model(body, opset=opset)), providers=[provider])
+    return provider.symbols
 
 
 def worst_error(found: Array, exact: Array) -> float:

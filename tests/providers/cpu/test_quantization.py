@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.cpu_run import assert_same_bits, cpu_session, declined, reference, run_cpu
+from support.cpu_run import assert_same_bits, cpu_session, declined, reference, run_cpu, symbols_of
 
 from sardonyx.providers.cpu.quantization import QUANTIZATION
 
@@ -77,3 +77,23 @@ def test_a_pair_is_computed_in_the_store_of_what_is_before() -> None:
 def test_declines(body: str, reason: str) -> None:
     """What is no element-wise matter, or of another type."""
     assert [reason in found for found in declined(body, opset=23)] == [True]
+
+
+@pytest.mark.parametrize("operator", ["QuantizeLinear", "DequantizeLinear"])
+def test_scales_and_zero_points_are_data(operator: str) -> None:
+    """Two layers that differ by them alone share a kernel, which computes each by its own."""
+    source, made = ("float", "uint8") if operator == "QuantizeLinear" else ("uint8", "float")
+    body = (
+        f"graph(x: {source}[15]) -> (y: {made}[15], z: {made}[15]) {{ s: float[] = 0.5 p: uint8[] = 3 t: float[] = 0.37 q: uint8[] = 91 "
+        f"y = {operator}(x, s, p) z = {operator}(x, t, q) }}"
+    )
+    feeds = {"x": _NUMBERS if source == "float" else np.arange(240, 255, dtype=np.uint8)}
+    assert len(set(symbols_of(body))) == 1
+    _assert_same(run_cpu(body, feeds), reference(body, feeds))
+
+
+def test_numbers_that_are_learned_are_data_and_plain_ones_are_code() -> None:
+    """A factor of 0.5 may be free; one of 0.37 is another in each layer."""
+    body = "graph(x: float[15]) -> (y: float[15], z: float[15]) {{ s: float[] = {} t: float[] = {} y = Mul(x, s) z = Mul(x, t) }}"
+    assert len(set(symbols_of(body.format(0.37, 0.73)))) == 1
+    assert len(set(symbols_of(body.format(0.5, 0.25)))) == 2

@@ -4,10 +4,10 @@
     gelu = OPERATORS["gelu"](x + bias)
     number(gelu)                     the steps in order, each one once
 
-A tree is built by operators and by the functions in `OPERATORS`, and is never changed. Its leaves are arguments and constants;
-its inner nodes are primitives, of which a printer (LLVM in `expr_llvm`) knows each. Every other operator is written here
-in primitives, once, for all printers. Meaning follows NumPy: NaN passes through min and max, rounding is to even, integer
-arithmetic wraps around.
+A tree is built by operators and by the functions in `OPERATORS`, and is never changed. Its leaves are arguments, constants, and
+numbers that come with a call (`scalars`); its inner nodes are primitives, of which a printer (LLVM in `expr_llvm`) knows each.
+Every other operator is written here in primitives, once, for all printers. Meaning follows NumPy: NaN passes through min and max,
+rounding is to even, integer arithmetic wraps around.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ __all__ = [
     "PRIMITIVES",
     "ElementExpr",
     "Like",
+    "Number",
     "NumberedPrimitive",
     "argument",
     "constant",
@@ -40,13 +41,13 @@ class ElementExpr:
     """One node of a tree."""
 
     primitive: str
-    """What it computes: `argument`, `constant`, or a name in PRIMITIVES."""
+    """What it computes: a leaf (`argument`, `constant`, `scalar`, `parameter`), or a name in PRIMITIVES."""
     type: Type
     """The scalar type of the result."""
     operands: tuple[ElementExpr, ...] = ()
     """What it computes from."""
     value: Number = 0
-    """The number of an argument, or the constant."""
+    """The number of an argument or parameter, or the constant or scalar."""
 
     def __add__(self, other: Like) -> ElementExpr:
         """Return the sum."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.expr import PRIMITIVES, ElementExpr, NumberedPrimitive, number
+from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.narrow import from_narrow, to_narrow
 from sardonyx.codegen.emit.types import F32, I32, Kind, Type
 from sardonyx.codegen.emit.values import Register
@@ -29,10 +30,18 @@ def _write(b: Function, step: NumberedPrimitive, values: Sequence[Register], arg
         return arguments[int(step.expr.value)].splat(lanes)
     if step.primitive == "constant":
         return b.const(step.type.vector(lanes), step.expr.value)
+    if step.primitive == "parameter":
+        return _scalar(b, int(step.expr.value), step.type).splat(lanes)
     operands = [values[operand] for operand in step.operands]
     if step.primitive == "cast":
         return _cast(b, operands[0], step.type)
     return PRINTERS[step.primitive](b, *operands)
+
+
+def _scalar(b: Function, index: int, kind: Type) -> Register:
+    if not isinstance(b, Kernel):
+        raise TypeError(f"{b.symbol} is no kernel, so it has no scalars")
+    return b.scalar(index, kind)
 
 
 def _cast(b: Function, x: Register, kind: Type) -> Register:

@@ -40,6 +40,9 @@ class Address:
     """Whether no other pointer of the function reaches the same memory, if either writes to it."""
 
 
+_WORD_BYTES = 8
+
+
 class Kernel(Function):
     """A function that the native driver calls with `buffers`, `params` and a range of tasks [begin, end), or a part of one.
 
@@ -69,6 +72,10 @@ class Kernel(Function):
     def param_at(self, index: Register) -> Register:
         """Return the integer parameter whose number is computed."""
         return self._params.load(index)
+
+    def scalar(self, index: int, kind: Type) -> Register:
+        """Return the scalar `index`, a number of type `kind` in the first bytes of a word; scalars lie before the parameters."""
+        return self._params.of(kind).load(-(index + 1) * (_WORD_BYTES // kind.size_bytes))
 
     def param_float(self, index: int, kind: Type = F32) -> Register:
         """Return the parameter `index`, whose 64 bits are those of a float64, as a number of type `kind`."""

@@ -3,7 +3,7 @@
 A step is a kernel, its buffers, its params and a number of tasks. Its buffers are given relative to bases: addresses that
 change from run to run (the arena, what the user passes in, what he gets), so that one table serves all runs:
 
-    head | bases | relocations | steps | pointers | params          words of 64 bits
+    head | bases | relocations | steps | pointers | scalars, params …          words of 64 bits
                     │               │       ▲          ▲
                     │ pointer =     └───────┴──────────┘  kernel, pointers, params, tasks
                     └ base + offset
@@ -97,6 +97,8 @@ class KernelCall:
     """How many tasks it is; 0 does nothing."""
     together: int = 0
     """The most tasks that may run at a time, from one multiple of it to the next, and end before the rest; 0 for any number."""
+    scalars: Sequence[int] = ()
+    """Words that lie before its parameters, the first one next to them: see `Kernel.scalar`."""
 
 
 class StepTable:
@@ -109,7 +111,7 @@ class StepTable:
         self.threads = threads
         self._bases = struct.Struct(f"={bases}q")
         pointers = [buffer for step in steps for buffer in step.buffers]
-        params = [word for step in steps for word in step.params]
+        params = [word for step in steps for word in (*reversed(step.scalars), *step.params)]
         first_relocation = _BASES + 1 + bases
         first_step = first_relocation + 3 * len(pointers)
         first_pointer = first_step + _STEP_WORDS * len(steps)
@@ -122,6 +124,7 @@ class StepTable:
         pointer, param = first_pointer, first_param
         self._inner: list[int] = []
         for step in steps:
+            param += len(step.scalars)
             self._inner += (len(words) + 1, len(words) + 2)
             words += (step.kernel, 8 * pointer, 8 * param, step.tasks, min(step.together or MOST_TASKS, MOST_TASKS))
             pointer += len(step.buffers)

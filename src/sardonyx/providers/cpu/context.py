@@ -253,11 +253,11 @@ def _absent(partition: Partition, low: Lowering, lowered: Lowered) -> list[int]:
 
 
 def _agrees(file: ProgramFile, target: Target, threads: int, name: str, lowered: Lowered) -> bool:
-    """Return whether a file whose packed constants are absent is lowered to the same kernels over the same constants."""
+    """Return whether a file whose packed constants are absent is lowered to the same kernels over the same numbers."""
     partition, low = _restored(file, target, threads, name)
     try:
         other = lower_partition(low, partition)
-        if [step.symbol for step in lowered.steps] != [step.symbol for step in other.steps]:
+        if [(step.symbol, step.scalars) for step in lowered.steps] != [(step.symbol, step.scalars) for step in other.steps]:
             return False
         pairs = zip(_constants_of(lowered), _constants_of(other), strict=True)
         return all((left is None) == (right is None) and _same(left, right) for left, right in pairs)

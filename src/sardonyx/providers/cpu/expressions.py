@@ -30,6 +30,7 @@ __all__ = [
     "expression",
     "expression_key",
     "expression_symbol",
+    "is_data",
     "scalar_of",
 ]
 
@@ -113,6 +114,22 @@ def scalar_of(node: Node, index: int) -> float | int | bool | None:
         return None
     item: float | int | bool = value.constant.numpy().reshape(()).item()
     return item
+
+
+def is_data(op_type: str, index: int, number: float, kind: Type) -> bool:
+    """Return whether a constant of one element is data of a kernel rather than part of its code.
+
+    Scales and zero points are, and what floats are added to or multiplied by: models have one for each layer. Numbers of a few bits
+    (1, 0.5, -2) are written by architectures, not learned; they stay in the code, where multiplying by them may be free.
+    """
+    if op_type in QUANTIZATION:
+        return index > 0
+    return op_type in _LEARNED and kind == F32 and (abs(number) >= _FEW_STEPS or not float(number * _STEPS).is_integer())
+
+
+_LEARNED = frozenset(("Add", "Div", "Mul", "Sub"))
+_STEPS, _FEW_STEPS = 16.0, 4096.0
+"""A number of a few bits is a multiple of 1 / _STEPS, and less than _FEW_STEPS."""
 
 
 def _plain(name: str) -> Build:

@@ -18,6 +18,7 @@ import numpy as np
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, substitute
 from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.scalars import lift_scalars
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Dim, Node, Shape, Value
@@ -73,6 +74,7 @@ class Lowering:
         self.shared: dict[tuple[Hashable, ...], Buffer] = {}
         """What several nodes need, by what it is made of; lowerings fill it."""
         self._packed: dict[tuple[Callable[..., Array], tuple[Hashable, ...], Value | None], Buffer] = {}
+        self._scalars: dict[Group, tuple[int, ...]] = {}
         self._buffers: dict[Value, Buffer] = {}
         self._read: set[Buffer] = set()
         self._seen = 0
@@ -88,6 +90,7 @@ class Lowering:
         self.specs.clear()
         self.places.clear()
         self.counters.clear()
+        self._scalars.clear()
         self._buffers.clear()
         self._packed.clear()
         self.shared.clear()
@@ -245,7 +248,8 @@ class Lowering:
         place = place_of(group.node)
         nodes = tuple(self.places[node] for node in group.nodes if node in self.places)
         launch = KernelLaunch(name, place, symbol, tuple(buffers), tuple(writes), plan, tuple(in_place), pitched, nodes)
-        self.steps.append(dataclasses.replace(launch, together=together, failure=failure, control=control))
+        scalars = self._scalars.get(group, ())
+        self.steps.append(dataclasses.replace(launch, together=together, failure=failure, scalars=scalars, control=control))
 
     def move(self, name: str, symbol: str, buffers: Sequence[Buffer], plan: Plan, node: Node | None = None) -> None:
         """Run a kernel that copies its first buffer to its last, for `node` or for no node of the graph."""
@@ -261,14 +265,19 @@ class Lowering:
         operands = [first]
         made = {first: argument_of(0, _dtype(first))}
         _compose(group.tail, made, operands)
-        return made[group.result], operands[1:]
+        return self._lifted(group, made[group.result]), operands[1:]
 
     def chain(self, group: Group) -> tuple[ElementExpr, list[Value]]:
         """Return a group whose anchor is element-wise too, as an expression of the tensors that it reads."""
         made: dict[Value, ElementExpr] = {}
         operands: list[Value] = []
         _compose([group.anchor, *group.tail], made, operands)
-        return made[group.result], operands
+        return self._lifted(group, made[group.result]), operands
+
+    def _lifted(self, group: Group, expr: ElementExpr) -> ElementExpr:
+        """Return the expression of a group without its scalars, which the group's steps get."""
+        code, self._scalars[group] = lift_scalars(expr)
+        return code
 
 
 def _compose(members: Sequence[Member], made: dict[Value, ElementExpr], operands: list[Value]) -> None:

@@ -127,7 +127,7 @@ class CpuProgram:
         steps = []
         for step, (params, tasks) in zip(self._storage.steps, planned, strict=True):
             buffers = [self._fixed.get(buffer) or self._place(buffer, offsets, sizes) for buffer in step.buffers]
-            steps.append(driver.KernelCall(self._kernels[step.symbol], buffers, params, tasks, step.together))
+            steps.append(driver.KernelCall(self._kernels[step.symbol], buffers, params, tasks, step.together, step.scalars))
         for index in broken:
             pointers = [driver.Buffer(driver.STATUS)] * max(len(steps[index].buffers), 1)
             steps[index] = driver.KernelCall(self._driver.refusal, pointers, (), 1)

@@ -126,5 +126,7 @@ class KernelLaunch:
 
     The tasks from one multiple of it to the next end before those that follow begin.
     """
+    scalars: tuple[int, ...] = ()
+    """Numbers of the group's expression, as words: see `codegen.emit.scalars`."""
     control: Control | None = None
     """For a step that decides which step follows: where it goes."""

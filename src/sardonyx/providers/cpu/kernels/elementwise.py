@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, argument, constant
 from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.scalars import scalar
 from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.kernels.elementwise import Access, MapParams, write_map
 from sardonyx.codegen.target import Target
@@ -20,7 +21,15 @@ from sardonyx.ir.shape import product
 from sardonyx.ops.views.activation import has_one_slope_vector
 from sardonyx.ops.views.binary import Broadcast
 from sardonyx.providers.cpu.claims import lowers
-from sardonyx.providers.cpu.expressions import ELEMENTWISE, ElementwiseSpec, element_type, expression, expression_symbol, scalar_of
+from sardonyx.providers.cpu.expressions import (
+    ELEMENTWISE,
+    ElementwiseSpec,
+    element_type,
+    expression,
+    expression_symbol,
+    is_data,
+    scalar_of,
+)
 from sardonyx.providers.cpu.fuse import MOST_INPUTS, Group, Member
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import open_or_wrong
@@ -139,7 +148,7 @@ def claim(node: Node) -> ElementwiseSpec | str:
     if problem is not None:
         return problem
     numbers = [scalar_of(node, index) for index in range(len(node.inputs))]
-    operands = [_operand(index, value, number) for index, (value, number) in enumerate(zip(node.inputs, numbers, strict=True))]
+    operands = [_operand(node, index, number) for index, number in enumerate(numbers)]
     try:
         found = expression(node, operands)
     except TypeError as error:
@@ -168,12 +177,15 @@ def _problem_of(node: Node) -> str | None:
     return None
 
 
-def _operand(index: int, value: Value | None, number: float | None) -> ElementExpr | None:
+def _operand(node: Node, index: int, number: float | None) -> ElementExpr | None:
     """Return an element of input `index`, or the number that it is; None where it is left out."""
+    value = node.inputs[index]
     kind = None if value is None else element_type(value.dtype)
     if kind is None:
         return None
-    return argument(index, kind) if number is None else constant(number, kind)
+    if number is None:
+        return argument(index, kind)
+    return scalar(number, kind) if is_data(node.op_type, index, number, kind) else constant(number, kind)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
