@@ -13,6 +13,7 @@
     │   └── ModelLoadTimedOut    it took longer than `SessionOptions.load_timeout_ms`       (also TimeoutError)
     ├── NotFound, NoModel, ModelLoaded, EngineError, DeviceReset    onnxruntime's names for what does not happen here
     └── Fail                 anything else
+        ├── InvalidFlatBuffer    the bytes are no model of a format of flat buffers (TFLite, Circle, ORT)
         ├── OptimizationError    a rewrite rule or a pass failed, or left an invalid model
         └── RunTerminated        a run was ended by `RunOptions.terminate`
             └── RunTimedOut      it took longer than `RunOptions.timeout_ms`               (also TimeoutError)
@@ -33,6 +34,7 @@ __all__ = [
     "EngineError",
     "Fail",
     "InvalidArgument",
+    "InvalidFlatBuffer",
     "InvalidGraph",
     "InvalidProtobuf",
     "ModelLoadCanceled",
@@ -64,6 +66,10 @@ class SardonyxError(RuntimeError):
 
 class Fail(SardonyxError):
     """Something failed that no other class describes."""
+
+
+class InvalidFlatBuffer(Fail):
+    """The bytes are no model of a format of flat buffers, or contradict themselves."""
 
 
 class OptimizationError(Fail):
