@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from sardonyx.custom_ops.expression import expression_op
     from sardonyx.custom_ops.function import PythonOperator, op
     from sardonyx.custom_ops.registered import register_operator, registered_operators, unregister_operator
+    from sardonyx.formats.registry import register_format, registered_formats, unregister_format
     from sardonyx.session.adapters import AdapterFormat, LoraAdapter
     from sardonyx.session.context.compatibility import (
         get_compatibility_info_from_model,
@@ -180,7 +181,9 @@ __all__ = [
     "preload_dlls",
     "print_debug_info",
     "register_execution_provider_library",
+    "register_format",
     "register_operator",
+    "registered_formats",
     "registered_operators",
     "set_default_logger_callback",
     "set_default_logger_severity",
@@ -189,6 +192,7 @@ __all__ = [
     "set_seed",
     "trim",
     "unregister_execution_provider_library",
+    "unregister_format",
     "unregister_operator",
 ]
 
@@ -199,6 +203,7 @@ _LATER: dict[str, tuple[str, ...]] = {
     "custom_ops.expression": ("expression_op",),
     "custom_ops.function": ("PythonOperator", "op"),
     "custom_ops.registered": ("register_operator", "registered_operators", "unregister_operator"),
+    "formats.registry": ("register_format", "registered_formats", "unregister_format"),
     "session.adapters": ("AdapterFormat", "LoraAdapter"),
     "session.context.compatibility": (
         "get_compatibility_info_from_model",

@@ -1,14 +1,17 @@
 """Models as bytes that are not parsed."""
 
+import dataclasses
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from support.toy_format import TOY, content_of
 
 from sardonyx.errors import InvalidArgument, NoSuchFile
 from sardonyx.formats.opened import open_model
+from sardonyx.formats.registry import register_format, unregister_format
 
 
 def _bytes(*, weight: float = 1.0, small: float = 1.0, op_type: str = "Add", columns: int = 20_000) -> bytes:
@@ -83,3 +86,26 @@ def test_long_lists_of_attributes_are_in_the_digest() -> None:
 
     assert open_model(content(1.0), None).stripped is not None
     assert _digest(content(1.0)) == _digest(content(1.0)) != _digest(content(2.0))
+
+
+def test_other_formats_say_where_their_large_data_lies() -> None:
+    """The digest is of the rest."""
+    register_format(TOY)
+    try:
+        first, second = (open_model(content_of(np.arange(20_000) + base), None) for base in (0, 1))
+        assert first.format is TOY
+        assert [(blob.offset, blob.size_bytes) for blob in first.blobs.values()] == [(8, 80_000)]
+        assert first.digest() == second.digest() != _digest(content_of(np.arange(20_001)))
+    finally:
+        unregister_format(TOY)
+
+
+@pytest.mark.parametrize("places", [[(8, 100), (50, 10)], [(8, 1 << 40)], [(8, -1)], None])
+def test_large_data_that_cannot_be_is_not_believed(places: list[tuple[int, int]] | None) -> None:
+    """Overlapping, outside the file, of a negative length, or an error: the digest is of the whole file."""
+    register_format(wrong := dataclasses.replace(TOY, large_data=lambda file: places))  # type: ignore[arg-type,return-value]
+    try:
+        opened = open_model(content_of(np.arange(20_000)), None)
+        assert (opened.format, opened.blobs) == (wrong, {})
+    finally:
+        unregister_format(wrong)

@@ -12,9 +12,11 @@ from sardonyx.forks import without_fork
 
 __all__ = ["ModelPath", "complete_operators", "complete_providers", "complete_rules"]
 
+_SUFFIXES = (".onnx", ".ort", ".tflite", ".circle")
+
 
 class ModelPath(click.Path):
-    """The path of a model: the shell offers folders, and files that end in .onnx."""
+    """The path of a model: the shell offers folders, and files of models."""
 
     name = "model"
 
@@ -33,7 +35,7 @@ class ModelPath(click.Path):
                 continue
             if entry.is_dir():
                 found.append(CompletionItem(f"{prefix}{entry.name}/"))
-            elif entry.suffix == ".onnx":
+            elif entry.suffix in _SUFFIXES:
                 found.append(CompletionItem(f"{prefix}{entry.name}"))
         return found
 

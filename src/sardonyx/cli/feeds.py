@@ -9,7 +9,7 @@ import click
 from sardonyx.cli.console import fail, readable_errors
 from sardonyx.cli.input_files import Range, read_inputs
 from sardonyx.dtypes import OnnxValue
-from sardonyx.formats.onnx import load
+from sardonyx.formats.models import load
 from sardonyx.session.draw.feeds import random_feeds
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.values import node_arg

@@ -25,7 +25,7 @@ from sardonyx.cli.console import (
 )
 from sardonyx.cli.feeds import draw_feed, input_options
 from sardonyx.dtypes import OnnxValue
-from sardonyx.formats.onnx import load
+from sardonyx.formats.models import load
 from sardonyx.inspection import inspect_model, render_page
 from sardonyx.ir import Model, Value
 from sardonyx.ir.text import print_model

@@ -1,4 +1,4 @@
-"""The option `--load FILE.py`: operators and execution providers of a Python file, for one command."""
+"""The option `--load FILE.py`: operators, execution providers and file formats of a Python file, for one command."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import click
 from sardonyx.custom_ops.definition import OperatorDefinition, OperatorSource
 from sardonyx.custom_ops.registered import registered_operators
 from sardonyx.errors import Fail, InvalidArgument, NoSuchFile, describe
+from sardonyx.formats.model_format import ModelFormat
+from sardonyx.formats.registry import register_format
 from sardonyx.provider import Provider
 from sardonyx.session.options import SessionOptions
 
@@ -23,19 +25,20 @@ load_option = click.option(
     "loaded",
     multiple=True,
     metavar="FILE.py",
-    help="Know the operators that this Python file makes by @sardonyx.op, and its execution providers; repeat it for others.",
+    help="Know the operators that this Python file makes by @sardonyx.op, and its execution providers and file "
+    "formats; repeat it for others.",
 )
 
 
 def add_operators(options: SessionOptions, paths: Iterable[str]) -> list[Provider]:
-    """Run each Python file of `paths` and add the operators that it names at its top level to `options`.
+    """Run each Python file of `paths`, add the operators of its top level to `options`, and register the file formats there.
 
     Returns:
         The execution providers that the files name at their top level: objects, or classes that are made without arguments.
 
     Raises:
         NoSuchFile: a file is not there.
-        InvalidArgument: a file names no operator and no provider, and registers none.
+        InvalidArgument: a file names no operator, provider or format, and registers none.
         Fail: a file cannot be run.
     """
     providers: list[Provider] = []
@@ -46,9 +49,13 @@ def add_operators(options: SessionOptions, paths: Iterable[str]) -> list[Provide
         providers += found
         for operator in operators:
             options.add_operator(operator)
-        if not operators and not found and len(registered_operators()) == known:
+        formats = [item for item in vars(module).values() if isinstance(item, ModelFormat)]
+        for item in formats:
+            register_format(item)
+        if not operators and not found and not formats and len(registered_operators()) == known:
             raise InvalidArgument(
-                f"{path} has no operator; put @sardonyx.op(domain, name) on a function at its top level, or name a provider there"
+                f"{path} has no operator; put @sardonyx.op(domain, name) on a function at its top level, or name a provider or a "
+                "ModelFormat there"
             )
     return providers
 

@@ -1,13 +1,15 @@
-"""The file of a model, opened: its message without large data, and where that lies. Nothing of it is parsed.
+"""The file of a model, opened: its format, its message without large data, and where that lies. Nothing of it is parsed.
 
 opened = open_model("resnet50.onnx")
-opened.message                     what protobuf can parse
+opened.format                      how it is read; None for ONNX
+opened.message                     what protobuf can parse, or, of other formats, what is left without large data
 opened.digest()                    what tells this message from others, whatever the large data is
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,9 +17,12 @@ from typing import Any
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.cancellation import check_cancelled, raise_interrupt
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats.files import Content, FileStamp, MemoryContent, open_content
-from sardonyx.formats.wire import Blob, Stripped, strip
+from sardonyx.formats.model_format import ModelFile, ModelFormat
+from sardonyx.formats.registry import find_format
+from sardonyx.formats.wire import RAW_DATA, Blob, Stripped, strip
 
 __all__ = ["OpenedModel", "open_model"]
 
@@ -37,6 +42,10 @@ class OpenedModel:
     """All bytes."""
     stripped: Stripped | None
     """The model, with keys in the place of large data and long lists; None where that is not so, and all bytes are the message."""
+    format: ModelFormat | None = None
+    """The format; None for ONNX, and for what nobody recognises."""
+    is_folder: bool = False
+    """Whether the model is a folder, of which there is no content."""
 
     @property
     def message(self) -> bytes | None:
@@ -80,8 +89,36 @@ def open_model(source: Any, path: Path | None) -> OpenedModel:
         InvalidArgument: `source` is none of these.
         Fail: the system does not let us read the file.
     """
+    if path is not None and os.path.isdir(path):
+        nothing = MemoryContent(memoryview(b""))
+        found = find_format(ModelFile(path, nothing))
+        if found is not None:
+            return OpenedModel(path, None, nothing, None, found, is_folder=True)
     content, stamp = open_content(path, "model file") if path is not None else (MemoryContent(_bytes(source)), None)
-    return OpenedModel(path, stamp, content, strip(content) if len(content) >= _STRIP_BYTES else None)
+    file = ModelFile(path, content, stamp)
+    found = find_format(file)
+    if len(content) < _STRIP_BYTES:
+        return OpenedModel(path, stamp, content, None, found)
+    return OpenedModel(path, stamp, content, strip(content) if found is None else _without_large_data(file, found), found)
+
+
+def _without_large_data(file: ModelFile, known: ModelFormat) -> Stripped | None:
+    """Return what a file is without the elements of its large tensors; None where the format does not say where these lie."""
+    try:
+        places = [] if known.large_data is None else [(int(offset), int(size)) for offset, size in known.large_data(file)]
+    except Exception as error:  # noqa: BLE001  whoever reads the file says what is wrong with it
+        check_cancelled()
+        raise_interrupt(error)
+        return None
+    pieces, blobs, position = [], {}, 0
+    for number, (offset, size_bytes) in enumerate(places):
+        if offset < position or size_bytes < 0 or offset + size_bytes > len(file.content):
+            return None
+        pieces.append(file.content.read(position, offset - position))
+        blobs[bytes(16) + number.to_bytes(8, "little")] = Blob(offset, size_bytes, RAW_DATA)
+        position = offset + size_bytes
+    pieces.append(file.content.read(position, len(file.content) - position))
+    return Stripped(b"".join(pieces), blobs) if blobs else None
 
 
 def _bytes(source: Any) -> memoryview:

@@ -59,6 +59,6 @@ def _metadata(model: OnnxValue) -> dict[str, str]:
     if hasattr(model, "read"):
         return {}
     with without_fork():
-        from sardonyx.formats import onnx as onnx_format  # `import sardonyx` stays fast without it
+        from sardonyx.formats import models  # `import sardonyx` stays fast without it
 
-    return dict(onnx_format.load(model).metadata)
+    return dict(models.load(model).metadata)

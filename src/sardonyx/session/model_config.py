@@ -45,9 +45,9 @@ def options_of_model(given: OnnxValue, options: SessionOptions) -> SessionOption
     if hasattr(given, "read"):
         raise InvalidArgument("options are read from models that are given as a path, bytes or a ModelProto, not as a file object")
     with without_fork():
-        from sardonyx.formats import onnx as onnx_format  # `import sardonyx` stays fast without it
+        from sardonyx.formats import models  # `import sardonyx` stays fast without it
 
-    text = onnx_format.load(given).metadata.get(METADATA_KEY)
+    text = models.load(given).metadata.get(METADATA_KEY)
     return options if text is None else _parsed(text, os.fspath(given) if isinstance(given, (str, os.PathLike)) else "of bytes")
 
 

@@ -12,10 +12,12 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from support.kept_decisions import folder, made, results
 from support.models import model
+from support.toy_format import TOY, content_of
 
 import sardonyx as ort
 from sardonyx.disk_cache import shared_cache
 from sardonyx.errors import InvalidArgument, NoSuchFile
+from sardonyx.formats import registry
 from sardonyx.formats.onnx import to_bytes
 
 __all__ = ["folder"]
@@ -343,3 +345,29 @@ def test_processes_of_one_folder_do_not_disturb_one_another(folder: Path, tmp_pa
     outputs = {process.communicate()[0] for process in started}
     assert len(outputs) == 1
     assert len(_records(folder)) == 1
+
+
+@pytest.mark.usefixtures("folder")
+def test_models_of_a_packages_format_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without their large data, which is found in the file again; other elements that nobody decided by are those of the file."""
+    monkeypatch.setattr(registry, "_installed", lambda path: (TOY,))
+    monkeypatch.setattr(registry, "_REGISTERED", [])
+    first, by_kept = made(content_of(np.arange(20_000)))
+    assert not by_kept
+    x = np.ones(20_000, np.float32)
+    for base in (0, 5):
+        again, by_kept = made(content_of(np.arange(20_000) + base))
+        assert by_kept
+        assert results(again, x=x)[0].tolist() == (results(first, x=x)[0] + base).tolist()
+
+
+@pytest.mark.usefixtures("folder")
+def test_models_of_a_registered_format_are_not_kept() -> None:
+    """Nothing says in another process what the format was."""
+    registry.register_format(TOY)
+    try:
+        for _ in range(2):
+            _, by_kept = made(content_of([1.0, 2.0]))
+            assert not by_kept
+    finally:
+        registry.unregister_format(TOY)

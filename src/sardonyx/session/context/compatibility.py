@@ -106,9 +106,9 @@ def _check_named(**texts: object) -> None:
 def _load(source: object) -> Model:
     """Return a model; what reads it is imported here, since sardonyx's own import has no need of it."""
     with without_fork():
-        from sardonyx.formats import onnx as onnx_format
+        from sardonyx.formats import models
 
-    return onnx_format.load(source)
+    return models.load(source)
 
 
 def _info_of(model: Model, name: str) -> str | None:

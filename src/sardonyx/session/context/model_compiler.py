@@ -173,8 +173,8 @@ def _has_contexts(path: Path) -> bool:
     What reads it is imported here, since sardonyx's own import has no need of it.
     """
     with without_fork():
-        from sardonyx.formats import onnx as onnx_format
+        from sardonyx.formats import models
         from sardonyx.ir.walk import all_nodes
         from sardonyx.partition.contexts import is_context
 
-    return any(map(is_context, all_nodes(onnx_format.load(path))))
+    return any(map(is_context, all_nodes(models.load(path))))

@@ -19,6 +19,7 @@ from sardonyx.cancellation import check_cancelled, raise_interrupt
 from sardonyx.disk_cache import shared_cache
 from sardonyx.errors import SardonyxError
 from sardonyx.formats.opened import OpenedModel, open_model
+from sardonyx.formats.registry import registered_formats
 from sardonyx.session.decisions.key import key_of, remembering
 from sardonyx.session.decisions.record import Decided, Restored, StaleError, read_record, write_record
 from sardonyx.session.decisions.sharing import Identity, identity_of
@@ -92,6 +93,8 @@ def begin(source: Source, settings: Settings, providers: ProviderList) -> Attemp
         return None
     try:
         opened = open_model(given, None if isinstance(given, bytes) else Path(os.fsdecode(given)))
+        if opened.is_folder or opened.format in registered_formats():
+            return None
         if len(opened.content if opened.message is None else opened.message) > _MOST_MESSAGE_BYTES:
             return None
         key = key_of(opened, settings, providers.all)

@@ -10,7 +10,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType, OnnxValue, is_float, is_signed
 from sardonyx.errors import InvalidArgument
-from sardonyx.formats import onnx as onnx_format
+from sardonyx.formats import models
 from sardonyx.ir import Dim, Expr, MapType, Model, OptionalType, SequenceType, TensorType, Value, ValueType
 from sardonyx.ir.shape import substitute, symbols_in
 from sardonyx.session.draw.elements import Elements, elements_of
@@ -75,14 +75,14 @@ def random_feeds(
 
 def _model_and_inputs(given: InferenceSession | Model | Any) -> tuple[Model, list[Value]]:
     if not isinstance(given, InferenceSession):
-        model = given if isinstance(given, Model) else onnx_format.load(given)
+        model = given if isinstance(given, Model) else models.load(given)
         return model, [value for value in model.graph.inputs if value.name not in model.graph.initializers]
     source = given._model_path or given._model_bytes
     if source is None:
         raise InvalidArgument(
             "the session keeps no model to read sizes and indices from; make it of a path, or give the model here"
         )
-    model = onnx_format.load(source)
+    model = models.load(source)
     by_name = {argument.name: argument for argument in given.get_inputs()}
     inputs = [value for value in model.graph.inputs if value.name in by_name]
     for value in inputs:

@@ -44,14 +44,14 @@ class Source:
         `opened` is its file where that is open already.
         """
         with without_fork():
-            from sardonyx.formats import onnx as onnx_format  # which a model that is known does not need
+            from sardonyx.formats import models  # which a model that is known does not need
             from sardonyx.optimize.edit import clone_model
 
         if isinstance(self.given, Model):
             copy = clone_model(self.given)
             copy.functions = {key: _copied(function) for key, function in copy.functions.items()}
             return copy
-        return onnx_format.load(self.given, external_dir=settings.external_folder, in_memory=settings.in_memory(), opened=opened)
+        return models.load(self.given, external_dir=settings.external_folder, in_memory=settings.in_memory(), opened=opened)
 
     def check(self) -> None:
         """Raise Fail where a file of the model is not what it was when it was read before."""
