@@ -1,8 +1,10 @@
-"""Copy channels-last images into larger ones with a border of zeros, for kernels that would ask at every tap whether it is there.
+"""Copy channels-last images into larger ones with a border, for kernels that would ask at every tap whether it is there.
 
 One row of the result, the elements along the last spatial axis with their channels, is one task:
 
-    0 0 0 │ a row of the input │ 0 0        a row above, below, before or behind the input is all zeros
+    0 0 0 │ a row of the input │ 0 0        a row above, below, before or behind the input is all border
+
+The border is zeros, or a number that the kernel reads.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from dataclasses import dataclass
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import BOOL, F32, I64
+from sardonyx.codegen.emit.types import BOOL, F32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register
 
 __all__ = ["BorderParams", "write_border"]
@@ -27,7 +29,7 @@ class BorderParams:
     channels: int
     sizes: Sequence[int]
     begins: Sequence[int]
-    """Zeros before the first element of each axis."""
+    """Elements of border before the first element of each axis."""
     results: Sequence[int]
     """Elements of the result along each axis: at least begin + size."""
 
@@ -42,25 +44,34 @@ class BorderParams:
         return self.images * math.prod(self.results[:-1])
 
 
-def write_border(module: Module, symbol: str, rank: int) -> None:
-    """Write the kernel `symbol` for `rank` spatial axes: buffers are the input and the result, params as in BorderParams."""
+def write_border(module: Module, symbol: str, rank: int, element: Type = F32, *, reads_border: bool = False) -> None:
+    """Write the kernel `symbol` for `rank` spatial axes; buffers are the input and the result, params as in BorderParams.
+
+    Args:
+        module: where to write.
+        symbol: the name of the kernel.
+        rank: the number of spatial axes.
+        element: the type of the elements.
+        reads_border: whether the element of the border is that of a buffer between these two; it is 0 else.
+    """
     with module.kernel(symbol) as b:
+        border = b.buffer(1, element).load() if reads_border else b.const(element, 0)
         width, begin, result = b.param(0), b.param(1), b.param(2)
         axes = [(b.param(3 + 3 * axis), b.param(4 + 3 * axis), b.param(5 + 3 * axis)) for axis in range(rank - 1)]
         with b.loop(b.begin, b.end) as task:
             row, inside = _row_of(b, axes, task)
-            target = b.buffer(1, F32).at(task * result)
-            source = b.buffer(0, F32).at(row * width)
+            target = b.buffer(1 + reads_border, element).at(task * result)
+            source = b.buffer(0, element).at(row * width)
             after = begin + width
 
             def copy(target: Pointer = target, source: Pointer = source, after: Register = after) -> None:
-                _clear(b, target, b.const(I64, 0), begin)
-                for i, span in b.vectors(0, width, F32):
+                _fill(b, target, border, b.const(I64, 0), begin)
+                for i, span in b.vectors(0, width, element):
                     target.store(source.load(i, span), i + begin, span)
-                _clear(b, target, after, result)
+                _fill(b, target, border, after, result)
 
             def clear(target: Pointer = target) -> None:
-                _clear(b, target, b.const(I64, 0), result)
+                _fill(b, target, border, b.const(I64, 0), result)
 
             b.branch(inside, copy, clear)
 
@@ -77,6 +88,6 @@ def _row_of(b: Function, axes: Sequence[tuple[Register, Register, Register]], ta
     return row + rest * reach, inside
 
 
-def _clear(b: Function, target: Pointer, first: Register, last: Register) -> None:
-    for i, span in b.vectors(first, last, F32):
-        target.store(0.0, i, span)
+def _fill(b: Function, target: Pointer, border: Register, first: Register, last: Register) -> None:
+    for i, span in b.vectors(first, last, target.element):
+        target.store(border, i, span)

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sardonyx.codegen.emit.module import Address, Kernel, Module
-from sardonyx.codegen.emit.types import F32, I64
+from sardonyx.codegen.emit.types import F32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes
 from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS, Rows, Steps, fill_table, result_of, row_table
@@ -404,11 +404,11 @@ _LONG = 40
 """Instructions of an epilogue that are not worth writing once for each accumulator."""
 
 
-def is_long(target: Target, epilogue: ConvEpilogue) -> bool:
-    """Return whether an epilogue writes much, found by writing it to nowhere."""
+def is_long(target: Target, epilogue: ConvEpilogue, sums: Type = F32) -> bool:
+    """Return whether an epilogue of `sums` writes much, found by writing it to nowhere."""
     b = Kernel(target, "nowhere")
     lanes = target.lanes(32)
-    epilogue(b, b.const(F32.vector(lanes), 0.0), b.begin, b.begin, Span(lanes))
+    epilogue(b, b.const(sums.vector(lanes), 0), b.begin, b.begin, Span(lanes))
     return len(b.lines) > _LONG
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sardonyx.codegen.emit.builder import Variable
 from sardonyx.codegen.emit.module import Kernel
-from sardonyx.codegen.emit.types import BOOL, F32, I64, PTR, U64
+from sardonyx.codegen.emit.types import BOOL, I64, PTR, U64
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.emit.window import AxisValues
 
@@ -128,6 +128,6 @@ class Rows:
         inside = b.const(BOOL.vector(MOST_ROWS), True)
         for step, coordinates, axis in zip(steps, self._coordinates, self._axes, strict=True):
             inside = inside & ((coordinates + step).to(U64) < axis["size"].to(U64))
-        addresses = (self._starts + offset) * F32.size_bytes + self._input.to(I64)
+        addresses = (self._starts + offset) * self._input.element.size_bytes + self._input.to(I64)
         chosen = b.select(inside, addresses, zeros.to(I64).splat(MOST_ROWS))
-        return [Pointer(b, chosen.lane(row).to(PTR).ref, F32) for row in range(self._height)]
+        return [Pointer(b, chosen.lane(row).to(PTR).ref, self._input.element) for row in range(self._height)]

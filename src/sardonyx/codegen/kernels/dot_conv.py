@@ -1,0 +1,371 @@
+"""Convolution of 8-bit integers over channels-last data: the implicit product of `conv` made of dot products of four bytes.
+
+    for each run (a tap, or taps that lie side by side):       weights: [group][panel][run][depth / 4][panel width][4]
+        pointers of the tile's rows at this run                a row that falls into the padding reads zero points instead
+        sums[i, j] += dot(row[i][4k … 4k + 3], panel[k, j])    the last bytes of a run are filled up with zeros
+
+Sums are those of the bytes as they are, exact in int32 (they wrap around). With zero points zx of the input and zw of the weights,
+
+    sum (x - zx)(w - zw)  =  sum x w  -  zx sum w  +  K zx zw  -  zw sum x
+                                         └── OFFSETS, one for each column ──┘    └── FACTORS times the sum of a row
+
+Dot products take unsigned bytes on one side and signed ones on the other. The input is taken as it is; the weights are stored with
+the other sign, 128 more or less, and so are their zero points. Where these are all 0 no sums of rows are needed.
+
+A tile goes through the whole inner dimension: nothing but results is written. Rows, runs, blocks and parameters are those of `conv`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sardonyx.codegen.emit.builder import Function, Variable
+from sardonyx.codegen.emit.dots import dot4, has_dot4
+from sardonyx.codegen.emit.module import Address, Kernel, Module
+from sardonyx.codegen.emit.types import I8, I32, I64, U8, U16, U32, Type
+from sardonyx.codegen.emit.values import Pointer, Register, Span
+from sardonyx.codegen.emit.window import blocks, least
+from sardonyx.codegen.kernels.conv import (
+    ConvEpilogue,
+    ConvTiling,
+    axes_of,
+    conv_tiling,
+    cover_rows,
+    is_long,
+    read_params,
+    steps_of,
+)
+from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS, MOST_ROWS, Rows, fill_table, result_of, row_table
+from sardonyx.codegen.target import Target
+from sardonyx.dtypes import Array
+
+__all__ = [
+    "FIRST_OPERAND",
+    "DotConvCode",
+    "dot_tiling",
+    "dot_widths",
+    "offset_places",
+    "pack_dot_filters",
+    "write_dot_conv",
+]
+
+INPUT, FILTERS, OUTPUT, BORDER, OFFSETS, FACTORS, FIRST_OPERAND = range(7)
+"""The buffers of the kernel; those from FIRST_OPERAND on belong to the epilogue.
+
+BORDER holds `depth` zero points of the input, read in the padding; OFFSETS and FACTORS are int32, as `offset_places` says.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DotConvCode:
+    """What the code of the kernel depends on, besides its epilogue."""
+
+    rank: int
+    """How many spatial axes."""
+    widths: tuple[int, ...]
+    """The tiles of columns that it is written for, as `dot_widths` gives them."""
+    padded: bool
+    """Whether rows may fall into the padding."""
+    signed: bool
+    """Whether the input is int8; uint8 else."""
+    rest: int
+    """Elements of a run after the last four: its depth modulo 4."""
+    factors: int
+    """FACTORS: 0 where there are none, 1 for one that all columns share, 2 for one for each column."""
+
+    @property
+    def name(self) -> str:
+        """The kernel's name without target and epilogue."""
+        flags = f"{'_padded' * self.padded}{'_factor' * (self.factors == 1)}{'_factors' * (self.factors == 2)}"
+        return f"conv{self.rank}d_{'s8u8' if self.signed else 'u8s8'}_{'_'.join(map(str, self.widths))}_r{self.rest}{flags}"
+
+
+def dot_tiling(target: Target) -> ConvTiling:
+    """Return the tiles that fit the registers of `target`; dot products that are made of others need more registers."""
+    if has_dot4(target):
+        return conv_tiling(target)
+    lanes = target.lanes(32)
+    if target.registers >= 32:
+        return ConvTiling(lanes, {2: (6, 4, 1), 1: (8, 4, 1)})
+    return ConvTiling(lanes, {2: (3, 1), 1: (4, 1)})
+
+
+def dot_widths(target: Target, columns: int) -> tuple[int, ...]:
+    """Return the widths, in vectors, of the tiles that cover so many columns: those of whole panels, and of what is left."""
+    shape = dot_tiling(target)
+    rest = -(-(columns % shape.panel) // shape.lanes)
+    return tuple(width for width in shape.heights if width == rest or (width == shape.vectors and columns >= shape.panel))
+
+
+def pack_dot_filters(filters: Array, groups: int, width: int, depth: int, *, signed: bool) -> Array:
+    """Return filters (M, C / groups, kernel…) of 8 bits as bytes [group][panel][run][depth / 4][width][4].
+
+    Args:
+        filters: int8 or uint8.
+        groups: groups of channels.
+        width: columns of a panel.
+        depth: elements of one run; those after are zeros, and so are columns after the last.
+        signed: whether the bytes are to be int8: 128 less than uint8 ones; else uint8, 128 more than int8 ones.
+    """
+    M, K = len(filters) // groups, int(np.prod(filters.shape[1:]))
+    runs, quads = K // max(depth, 1), -(-depth // 4)
+    flip = np.uint8(0x80 if signed != (filters.dtype == np.int8) else 0)
+    packed = np.zeros((groups, -(-M // width), runs, quads, width, 4), np.uint8)
+    rows = np.zeros((width, runs, quads * 4), np.uint8)
+    taps_first = np.moveaxis(filters.view(np.uint8), 1, -1)
+    for group, panels in enumerate(packed):
+        for number, panel in enumerate(panels):
+            first = group * M + number * width
+            block = taps_first[first : min(first + width, (group + 1) * M)]
+            rows[: len(block), :, :depth] = block.reshape(len(block), runs, depth) ^ flip
+            panel[:, :, : len(block)] = rows[: len(block)].reshape(len(block), runs, quads, 4).transpose(1, 2, 0, 3)
+    return packed
+
+
+def offset_places(numbers: Array, groups: int, width: int) -> Array:
+    """Return one int32 for each of M columns as [group][columns, filled up with zeros to whole panels]."""
+    rows = numbers.reshape(groups, -1)
+    placed = np.zeros((groups, -(-rows.shape[1] // width) * width), np.int32)
+    placed[:, : rows.shape[1]] = rows
+    return placed
+
+
+def write_dot_conv(module: Module, symbol: str, code: DotConvCode, output: Type, epilogue: ConvEpilogue | None = None) -> None:
+    """Write the kernel `symbol`: buffers as above, params as in ConvParams, of `dot_tiling`.
+
+    Args:
+        module: where to write.
+        symbol: the name of the kernel.
+        code: what it depends on.
+        output: the type of what is stored.
+        epilogue: what to store instead of the sums, which are int32.
+    """
+    shape = dot_tiling(module.target)
+    parts = _Parts(
+        {
+            (vectors, height): _write_tile(module, f"{symbol}_{height}x{vectors}", code, vectors, height, output, epilogue)
+            for vectors in code.widths
+            for height in shape.heights[vectors]
+        },
+        {height: _write_row_sums(module, f"{symbol}_rows{height}", code, height) for height in _SUM_HEIGHTS if code.factors},
+    )
+    with module.kernel(symbol) as b:
+        p, axes = read_params(b), axes_of(b, code.rank)
+        table, sums = row_table(b, code.rank), b.stack(I32, BLOCK_ROWS + MOST_ROWS, align=64)
+        blocks_rows, blocks_columns = blocks(p["rows"], p["block_rows"]), blocks(p["columns"], p["block_columns"])
+        with b.loop(b.begin, b.end) as task:
+            group, block = task // (blocks_rows * blocks_columns), task % (blocks_rows * blocks_columns)
+            top, left = block // blocks_columns * p["block_rows"], block % blocks_columns * p["block_columns"]
+            rows = least(b, top + p["block_rows"], p["rows"]) - top
+            right = least(b, left + p["block_columns"], p["columns"])
+            fill_table(b, table, steps_of(p), axes, top, top + rows, group)
+            for height, part in parts.row_sums.items():
+                with b.loop(*_rows_for(height, rows), height) as m:
+                    b.call_part(part, table.at(m), sums.at(m))
+            _write_block(b, shape, parts.tiles, _Block(table, sums, group, rows, left, right))
+
+
+_SUM_HEIGHTS = (MOST_ROWS, 1)
+"""Rows that are summed at a time."""
+
+
+def _rows_for(height: int, rows: Register) -> tuple[Register, Register]:
+    """Return which of the rows go so many at a time, first the highest of _SUM_HEIGHTS."""
+    whole = rows // MOST_ROWS * MOST_ROWS
+    return (rows.like(0), whole) if height == MOST_ROWS else (whole, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    tiles: Mapping[tuple[int, int], Kernel]
+    """(vectors, height) -> what computes one tile."""
+    row_sums: Mapping[int, Kernel]
+    """Height -> what adds up rows of the input."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """What one task covers."""
+
+    table: Pointer
+    sums: Pointer
+    group: Register
+    rows: Register
+    left: Register
+    right: Register
+
+
+def _quads(p: Mapping[str, Register]) -> Register:
+    """Return how many vectors of four rows a run has in a panel."""
+    return (p["depth"] + 3) // 4
+
+
+def _write_block(b: Kernel, shape: ConvTiling, tiles: Mapping[tuple[int, int], Kernel], block: _Block) -> None:
+    p = read_params(b)
+    length = p["runs"] * _quads(p) * 4
+    columns = blocks(p["columns"], b.const(I64, shape.panel)) * shape.panel
+    first = b.buffer(FILTERS, U8).at(block.group * columns * length)
+    with b.loop(block.left, block.right, shape.panel) as n:
+        vectors = least(b, blocks(block.right - n, b.const(I64, shape.lanes)), b.const(I64, shape.vectors))
+        with b.switch(vectors) as switch:
+            for width in dict.fromkeys(width for width, _ in tiles):
+                with switch.case(width):
+                    for height, (top, bottom) in cover_rows(shape.heights[width], block.rows):
+                        with b.loop(top, bottom, height) as m:
+                            place = block.group * columns + n
+                            addresses = (block.table.at(m), block.sums.at(m), first.at(n * length))
+                            b.call_part(tiles[width, height], *addresses, block.group, n, place)
+
+
+def _write_row_sums(module: Module, symbol: str, code: DotConvCode, height: int) -> Kernel:
+    """Add up some rows of the input, over all their taps; with one factor, times that."""
+    with module.part(symbol, Address(I64), Address(I32)) as b:
+        table, result = b.addresses
+        p, rows = read_params(b), _rows(b, table, height, code)
+        lanes = module.target.lanes(32)
+        vectors = [b.variable(b.const(I32.vector(lanes), 0)) for _ in range(height)]
+        singles = [b.variable(b.const(I32, 0)) for _ in range(height)]
+        with b.loop(0, p["runs"]) as run:
+            pointers = rows.at(run, b.const(I64, 0))
+            for k, span in b.vectors(0, p["depth"], U8):
+                for pointer, vector, single in zip(pointers, vectors, singles, strict=True):
+                    _add_bytes(b, pointer.load(k, span), vector, single, signed=code.signed)
+        for number, (vector, single) in enumerate(zip(vectors, singles, strict=True)):
+            total = b.sum_lanes(vector.value) + single.value
+            result.store(total * b.buffer(FACTORS, I32).load() if code.factors == 1 else total, number)
+    return b
+
+
+def _add_bytes(b: Function, x: Register, vector: Variable, single: Variable, *, signed: bool) -> None:
+    if x.type.lanes == 1:
+        single.add(x.to(I32))
+        return
+    ones = vector.value.like(0x01010101)
+    quads = x.bits_as(U32.vector(vector.type.lanes))
+    vector.set(dot4(b, vector.value, ones, quads) if signed else dot4(b, vector.value, quads, ones))
+
+
+def _rows(b: Kernel, table: Pointer, height: int, code: DotConvCode) -> Rows:
+    element = I8 if code.signed else U8
+    border = b.buffer(BORDER, element) if code.padded else None
+    return Rows(b, table, height, axes_of(b, code.rank), b.buffer(INPUT, element), border)
+
+
+def _write_tile(
+    module: Module, symbol: str, code: DotConvCode, vectors: int, height: int, output: Type, epilogue: ConvEpilogue | None
+) -> Kernel:
+    """Write one tile of the output, over the whole inner dimension."""
+    shape = dot_tiling(module.target)
+    with module.part(symbol, Address(I64), Address(I32), Address(U8), I64, I64, I64) as b:
+        table, row_sums, panel = b.addresses
+        group, n, place = b.arguments
+        p, rows = read_params(b), _rows(b, table, height, code)
+        begins = _begin(b, code, row_sums, place, vectors, height, shape.lanes)
+        tile = _Tile(b, shape, table, vectors, height, group * p["columns"] + n, n, p["columns"] - n, begins)
+        quads, whole, step = _quads(p), p["depth"] // 4, 4 * shape.panel
+        with b.loop(0, p["runs"]) as run:
+            pointers = [row.of(U8) for row in rows.at(run, b.const(I64, 0))]
+            begin = panel.at(run * quads * step)
+            with b.loop(0, whole) as k:
+                factors = [row.of(U32).load(k, align=1) for row in pointers]
+                _add_products(b, factors, begin.at(k * step), tile.sums, signed=code.signed)
+            if code.rest:
+                factors = [_last_bytes(row.at(whole * 4), code.rest) for row in pointers]
+                _add_products(b, factors, begin.at(whole * step), tile.sums, signed=code.signed)
+        tile.finish(output, epilogue)
+    return b
+
+
+def _begin(
+    b: Kernel, code: DotConvCode, row_sums: Pointer, place: Register, vectors: int, height: int, lanes: int
+) -> list[Register]:
+    """Return with what the sums of a tile begin: the correction for zero points, and the bias."""
+    offsets = [b.buffer(OFFSETS, I32).load(place + j * lanes, lanes) for j in range(vectors)]
+    if not code.factors:
+        return offsets * height
+    sums = [row_sums.load(i).splat(lanes) for i in range(height)]
+    if code.factors == 1:
+        return [offset + total for total in sums for offset in offsets]
+    factors = [b.buffer(FACTORS, I32).load(place + j * lanes, lanes) for j in range(vectors)]
+    return [offset + total * factor for total in sums for offset, factor in zip(offsets, factors, strict=True)]
+
+
+def _last_bytes(row: Pointer, count: int) -> Register:
+    """Return the last bytes of a run, at most three, as the first ones of four; nothing after them is read."""
+    if count == 1:
+        return row.load().to(U32)
+    both = row.of(U16).load(align=1).to(U32)
+    return both if count == 2 else both | (row.load(2).to(U32) << 16)
+
+
+def _add_products(b: Function, factors: Sequence[Register], panel: Pointer, sums: Sequence[Variable], *, signed: bool) -> None:
+    """Add the dot products of four bytes of each row with one vector of a panel's row after the other."""
+    lanes, vectors = sums[0].type.lanes, len(sums) // len(factors)
+    columns = [panel.of(U32).load(j * lanes, lanes) for j in range(vectors)]
+    for i, factor in enumerate(factors):
+        row = factor.splat(lanes)
+        for total, column in zip(sums[i * vectors : (i + 1) * vectors], columns, strict=True):
+            total.set(dot4(b, total.value, column, row) if signed else dot4(b, total.value, row, column))
+
+
+class _Tile:
+    """The accumulators of one tile, and its elements in the output."""
+
+    def __init__(
+        self,
+        b: Kernel,
+        shape: ConvTiling,
+        table: Pointer,
+        vectors: int,
+        height: int,
+        column: Register,
+        n: Register,
+        remaining: Register,
+        begins: Sequence[Register],
+    ) -> None:
+        self._b, self._lanes, self._table = b, shape.lanes, table
+        self._vectors, self._height, self._column, self._n, self._remaining = vectors, height, column, n, remaining
+        left = least(b, remaining - (vectors - 1) * shape.lanes, b.const(I64, shape.lanes))
+        self._spans = [Span(shape.lanes)] * (vectors - 1) + [Span(shape.lanes, b.tail_mask(left, shape.lanes))]
+        self.sums = [b.variable(begin) for begin in begins]
+
+    def finish(self, output: Type, epilogue: ConvEpilogue | None) -> None:
+        """Store what the epilogue makes of the sums, under a mask; where masks are not free, without one where all is there."""
+        b, lanes = self._b, self._lanes
+        store = self._in_a_loop if epilogue is not None and is_long(b.target, epilogue, I32) else self._one_by_one
+        result = b.buffer(OUTPUT, output)
+        if b.target.has_masks:
+            store(result, epilogue, self._spans)
+            return
+        whole = [Span(lanes)] * self._vectors
+        b.branch(
+            self._remaining >= self._vectors * lanes,
+            lambda: store(result, epilogue, whole),
+            lambda: store(result, epilogue, self._spans),
+        )
+
+    def _one_by_one(self, result: Pointer, epilogue: ConvEpilogue | None, spans: Sequence[Span]) -> None:
+        for i in range(self._height):
+            self._store_row(result, epilogue, spans, i, [total.value for total in self.sums[i * len(spans) :][: len(spans)]])
+
+    def _in_a_loop(self, result: Pointer, epilogue: ConvEpilogue | None, spans: Sequence[Span]) -> None:
+        b, lanes = self._b, self._lanes
+        kept = b.stack(I32, lanes * len(self.sums), align=64)
+        for number, total in enumerate(self.sums):
+            kept.store(total.value, number * lanes, lanes)
+        with b.loop(0, self._height) as i:
+            row = kept.at(i * (lanes * len(spans)))
+            self._store_row(result, epilogue, spans, i, [row.load(j * lanes, lanes) for j in range(len(spans))])
+
+    def _store_row(
+        self, result: Pointer, epilogue: ConvEpilogue | None, spans: Sequence[Span], i: Register | int, sums: Sequence[Register]
+    ) -> None:
+        start = result_of(self._table, i) + self._n
+        for j, (total, span) in enumerate(zip(sums, spans, strict=True)):
+            place, channel = start + j * self._lanes, self._column + j * self._lanes
+            result.store(total if epilogue is None else epilogue(self._b, total, place, channel, span), place, span)
+
+
