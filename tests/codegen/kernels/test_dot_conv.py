@@ -245,7 +245,7 @@ def test_sums_wrap_around(target: Target) -> None:
 def test_more_places_than_a_task(target: Target, threads: int) -> None:
     """The table of one task is not overrun, whatever the blocks are."""
     case = _Case(_random(np.uint8, 1, 31, 47, 2), _random(np.int8, 5, 2, 3, 3), pads=_PADDED, w_zero=1)
-    assert 31 * 47 > BLOCK_ROWS
+    assert BLOCK_ROWS < 31 * 47
     assert (_run(target, case, threads=threads) == case.exact()).all()
 
 

@@ -14,6 +14,7 @@ from sardonyx.codegen.emit.row_expr import RowFold
 from sardonyx.codegen.emit.types import BF16, F16, F32, I8, I32, I64, U8
 from sardonyx.codegen.kernels.attention import AttentionShape, Masking
 from sardonyx.codegen.kernels.dot_blocks import DotPanels
+from sardonyx.codegen.kernels.dot_conv import DotConvCode
 from sardonyx.codegen.kernels.elementwise import Access
 from sardonyx.codegen.kernels.grid_sample import Sampling
 from sardonyx.codegen.kernels.group_query import Rotation
@@ -26,11 +27,13 @@ from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import DataType
 from sardonyx.providers.cpu import strided
 from sardonyx.providers.cpu.kernels.conv_tail import TailCode
+from sardonyx.providers.cpu.kernels.integer_tail import IntegerTailCode
 from sardonyx.providers.cpu.kernels.lines import LinesCode
 
 X, Z = argument(0, F32), argument(1, F32)
 PHASE = Phase(1, Plane.HIDDEN, (), ((Plane.HIDDEN, X),))
 CELL = Cell((PHASE,), 4, 0, (Plane.HIDDEN,), False)
+DOT_CONV = DotConvCode(2, (4,), False, False, 0, 0)
 VALUES: dict[str, list[Any]] = {
     "Along": list(Along),
     "AttentionShape": [AttentionShape(Masking.NONE, False, False, 0.0), AttentionShape(Masking.FULL, True, True, 2.0)],
@@ -44,8 +47,17 @@ VALUES: dict[str, list[Any]] = {
         dataclasses.replace(CELL, phases=(PHASE, PHASE)),
     ],
     "DataType": [DataType.FLOAT, DataType.INT64],
+    "DotConvCode": [
+        DOT_CONV,
+        *(
+            dataclasses.replace(DOT_CONV, **change)
+            for change in ({"rank": 1}, {"widths": (2, 1)}, {"padded": True}, {"signed": True}, {"rest": 3}, {"factors": 1})
+        ),
+        dataclasses.replace(DOT_CONV, factors=2),
+    ],
     "DotPanels": [DotPanels(4, 32, None), DotPanels(4, 32, U8), DotPanels(8, 32, U8)],
     "ElementExpr": [X, X + Z],
+    "IntegerTailCode": [IntegerTailCode(X, "", ()), IntegerTailCode(X + Z, "c", (F32,)), IntegerTailCode(X + Z, "o", (F32,))],
     "LinesCode": [LinesCode(Along.ROWS, ()), LinesCode(Along.ROWS, (ExtraOperand(F32, True, (True,)),))],
     "Norm": list(Norm)[:2],
     "Panels": [WidePanels(), NarrowPanels(F16), NarrowPanels(BF16), BlockPanels(4, 32, None), BlockPanels(4, 32, U8)],

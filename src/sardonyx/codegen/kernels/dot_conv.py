@@ -12,7 +12,7 @@ Sums are those of the bytes as they are, exact in int32 (they wrap around). With
 Dot products take unsigned bytes on one side and signed ones on the other. The input is taken as it is; the weights are stored with
 the other sign, 128 more or less, and so are their zero points. Where these are all 0 no sums of rows are needed.
 
-A tile goes through the whole inner dimension: nothing but results is written. Rows, runs, blocks and parameters are those of `conv`.
+A tile goes through the whole inner dimension: nothing but results is written. Rows, runs and parameters are those of `conv`.
 """
 
 from __future__ import annotations
@@ -367,5 +367,3 @@ class _Tile:
         for j, (total, span) in enumerate(zip(sums, spans, strict=True)):
             place, channel = start + j * self._lanes, self._column + j * self._lanes
             result.store(total if epilogue is None else epilogue(self._b, total, place, channel, span), place, span)
-
-

@@ -95,5 +95,5 @@ def _joined(member: Member, group_of: dict[Node, Group], last: dict[Group, int],
     return max(candidates, key=lambda group: (bool(group.node.op_type in _HEAVY), last[group]), default=None)
 
 
-_HEAVY = frozenset(("Conv", "ConvTranspose", "Gemm", "MatMul"))
+_HEAVY = frozenset(("Conv", "ConvInteger", "ConvTranspose", "Gemm", "MatMul", "QLinearConv"))
 """Anchors whose store is the best place for an element-wise node, where there is a choice."""

@@ -256,14 +256,15 @@ class Lowering:
         place, nodes = (name, ()) if node is None else (place_of(node), (self.places[node],) if node in self.places else ())
         self.steps.append(KernelLaunch(name, place, symbol, tuple(buffers), (len(buffers) - 1,), plan, nodes=nodes))
 
-    def epilogue(self, group: Group) -> tuple[ElementExpr, list[Value]]:
+    def epilogue(self, group: Group, head: ElementExpr | None = None) -> tuple[ElementExpr, list[Value]]:
         """Return the group's tail: the element to store, and the tensors that it reads besides the anchor's result.
 
-        Argument 0 is the anchor's element, argument i the element of the i-th of the tensors, counted from 1.
+        Argument 0 is the anchor's element, argument i the element of the i-th of the tensors, counted from 1. With a `head`, it is
+        the anchor's element, and its arguments stay as they are.
         """
         first = group.node.outputs[0]
         operands = [first]
-        made = {first: argument_of(0, _dtype(first))}
+        made = {first: argument_of(0, _dtype(first)) if head is None else head}
         _compose(group.tail, made, operands)
         return self._lifted(group, made[group.result]), operands[1:]
 

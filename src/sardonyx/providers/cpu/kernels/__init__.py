@@ -40,6 +40,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         f"{_NHWC}InstanceNormalization",
     ),
     "pool": (f"{_NHWC}AveragePool", f"{_NHWC}LpPool", f"{_NHWC}MaxPool"),
+    "qconv": (f"{_NHWC}ConvInteger", f"{_NHWC}QLinearConv"),
     "reduce": (
         "ArgMax",
         "ArgMin",

@@ -16,12 +16,11 @@ from math import prod
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.window import WindowAxis
-from sardonyx.codegen.kernels.border import BorderParams, write_border
 from sardonyx.codegen.kernels.conv import pack_filters
 from sardonyx.codegen.kernels.depthwise import DepthwiseParams, pack_depthwise, write_depthwise
 from sardonyx.codegen.kernels.gemm import GemmParams, tiling
 from sardonyx.codegen.target import Target
-from sardonyx.dtypes import Array, DataType
+from sardonyx.dtypes import Array
 from sardonyx.ir import Node
 from sardonyx.ir.shape import product
 from sardonyx.ops.views.conv import Conv
@@ -30,10 +29,11 @@ from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.kernels.conv_border import FEW_CHANNELS, add_border
 from sardonyx.providers.cpu.kernels.conv_tail import Tail, TailCode, joins_conv, place_epilogue, tail_of
 from sardonyx.providers.cpu.kernels.implicit_product import WindowPlacement, add_product, is_narrow
 from sardonyx.providers.cpu.kernels.matmul import ProductKernel
-from sardonyx.providers.cpu.kernels.windows import Filters, claim_filters, conv_axes, is_padded, is_point, padding_of, place_window
+from sardonyx.providers.cpu.kernels.windows import Filters, claim_filters, conv_axes, is_padded, is_point, place_window
 from sardonyx.providers.cpu.kernels.winograd import lower_winograd, suits_winograd
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.sizes import Sizes
@@ -43,9 +43,6 @@ __all__: list[str] = []
 
 _PRODUCT = 320
 """Up to so many channels a convolution of single places is faster as a plain product."""
-
-_FEW_CHANNELS = 8
-"""Up to so many channels a padded input is copied, so that a run is more than one tap's channels."""
 
 
 def claim(node: Node) -> Filters | str:
@@ -144,9 +141,9 @@ def _lower_windows(low: Lowering, group: Group, data: Buffer, weights: Array, gr
     channels = data.shape[-1]
     given = data.shape[1:-1]
     dense = groups == 1 and window.dilations[-1] == 1
-    bordered = is_padded(window) and dense and isinstance(channels, int) and channels <= _FEW_CHANNELS
+    bordered = is_padded(window) and dense and isinstance(channels, int) and channels <= FEW_CHANNELS
     if bordered:
-        data = _add_border(low, group, data, window)
+        data = add_border(low, data, window)
     padded = is_padded(window) and not bordered
     merged = dense and not padded
     result, inner = low.result(group.result), data.shape[1:-1]
@@ -161,42 +158,3 @@ def _lower_windows(low: Lowering, group: Group, data: Buffer, weights: Array, gr
         return WindowPlacement(batch, axes, image=C * prod(held), out_image=row * prod(places))
 
     add_product(low, group, data, result, weights, groups, depth, tail, place, padded=padded, of=group.node.inputs[1])
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class BorderKernel:
-    """A copy with a border of zeros."""
-
-    rank: int
-    """How many spatial axes."""
-
-    def symbol(self, target: Target) -> str:
-        """Return its name."""
-        return f"border{self.rank}d_f32_{target.isa}"
-
-    def write(self, module: Module, symbol: str) -> None:
-        """Write it."""
-        write_border(module, symbol, self.rank)
-
-
-def _add_border(low: Lowering, group: Group, data: Buffer, window: Window[int]) -> Buffer:
-    """Copy the input into a buffer that has room for its padding."""
-    batch, *spatial, channels = data.shape
-    rank = len(spatial)
-    same = window.is_same
-    room = [
-        extent - 1 if same else begin + end
-        for extent, begin, end in zip(window.extents, window.pads[:rank], window.pads[rank:], strict=True)
-    ]
-    held = low.temporary(DataType.FLOAT, (batch, *(size + more for size, more in zip(spatial, room, strict=True)), channels))
-    symbol = low.kernel(BorderKernel(rank))
-
-    def plan(sizes: Sizes) -> tuple[list[int], int]:
-        images, *results, C = sizes.shape(held.shape)
-        lengths = sizes.shape(tuple(spatial))
-        begins = [padding_of(window, axis, size)[0] for axis, size in enumerate(lengths)]
-        params = BorderParams(images, C, lengths, begins, results)
-        return params.words(), params.tasks()
-
-    low.move("Pad", symbol, [data, held], plan)
-    return held

@@ -23,6 +23,7 @@ __all__ = [
     "Filters",
     "channels_of",
     "claim_filters",
+    "claim_sliding",
     "conv_axes",
     "is_padded",
     "is_point",
@@ -129,6 +130,21 @@ def claim_filters(node: Node, view: Conv | ConvTranspose, channels: Callable[[in
     data, filters, result = given(node.inputs[0]), given(node.inputs[1]), node.outputs[0]
     if {data.dtype, filters.dtype, result.dtype} != {DataType.FLOAT}:
         return f"a convolution of {data.dtype} with {filters.dtype}"
+    bias = node.input(2)
+    if bias is not None and bias.dtype is not DataType.FLOAT:
+        return f"a bias of {bias.dtype}"
+    return claim_sliding(node, view, (data, filters, bias), channels)
+
+
+def claim_sliding(
+    node: Node,
+    view: Conv | ConvTranspose,
+    operands: tuple[Value, Value, Value | None],
+    channels: Callable[[int, int, int], tuple[int, int]],
+) -> Filters | str:
+    """Return what `claim_filters` does, of data, filters and bias whatever their types and places among the inputs."""
+    data, filters, bias = operands
+    result = node.outputs[0]
     if filters.constant is None:
         return "its filters are computed when the model runs"
     first, second, *kernel = (*filters.constant.shape, 0, 0)[: max(len(filters.constant.shape), 2)]
@@ -139,8 +155,7 @@ def claim_filters(node: Node, view: Conv | ConvTranspose, channels: Callable[[in
     fits = channels_of(node, data) == (before,) and channels_of(node, result) == (after,)
     if first % groups or not before or not after or not fits:
         return f"{channels_of(node, data)[0]} channels in {groups} groups for filters of {filters.constant.shape}"
-    bias = node.input(2)
-    if bias is not None and (bias.dtype is not DataType.FLOAT or bias.shape != (after,)):
+    if bias is not None and bias.shape != (after,):
         return f"the bias of shape {bias.shape} is not one number for each of {after} output channels"
     window = view.window(kernel)
     return problem_of(window) or Filters(window, groups)
