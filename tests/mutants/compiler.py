@@ -49,8 +49,8 @@ COMPILER: tuple[Mutation, ...] = (
     ),
     Mutation(
         "gemm-tail-stores-whole-vectors",
-        "codegen/kernels/gemm.py",
-        "return [whole] * (vectors - 1) + [Span(shape.lanes, b.tail_mask(_least(b, rest, rest.like(shape.lanes)), shape.lanes))]",
+        "codegen/kernels/tiles.py",
+        "return [whole] * (vectors - 1) + [Span(shape.lanes, b.tail_mask(b.min(rest, shape.lanes), shape.lanes))]",
         "return [whole] * vectors",
     ),
     Mutation(

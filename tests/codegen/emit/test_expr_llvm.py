@@ -9,8 +9,9 @@ import pytest
 from support.kernels import call
 
 from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument
+from sardonyx.codegen.emit.expr_llvm import write_expressions, write_invariants
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import of_dtype
+from sardonyx.codegen.emit.types import F32, of_dtype
 from sardonyx.codegen.kernels.elementwise import Access, MapParams, write_map
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
@@ -200,3 +201,23 @@ def test_clip_takes_bounds_or_not(target: Target) -> None:
     np.testing.assert_array_equal(_apply(target, lambda e: clip(e, low=0), [x]), [0, 0.5, 9, np.nan])
     np.testing.assert_array_equal(_apply(target, lambda e: clip(e, high=6), [x]), [-3, 0.5, 6, np.nan])
     np.testing.assert_array_equal(_apply(target, clip, [x, low, high]), [-1, 0.5, 2, np.nan])
+
+
+def test_what_does_not_change_is_computed_before_a_loop(target: Target) -> None:
+    """Steps of the given arguments only; the others are written in the loop, and read them."""
+    x, scale, offset = (argument(index, of_dtype(np.dtype(np.float32))) for index in range(3))
+    expr, module = x * (scale * scale + offset) + scale, Module(target)
+    with module.kernel("map") as b:
+        values, lanes = [b.buffer(index, F32) for index in range(4)], target.lanes(32)
+        fixed = [values[1].load(0), values[2].load(0, lanes)]
+        known = write_invariants(b, [expr], [None, *fixed], lanes)
+        assert [value is None for value in known].count(True) == 3
+        with b.loop(0, 4 * lanes, lanes) as i:
+            operands = [values[0].load(i, lanes), *(value.splat(lanes) for value in fixed)]
+            values[3].store(write_expressions(b, [expr], operands, known)[0], i, lanes)
+    engine, lanes = Engine(target), target.lanes(32)
+    engine.add(module)
+    numbers = np.arange(4 * lanes, dtype=np.float32)
+    factor, terms, result = np.full(1, 3, np.float32), np.arange(lanes, dtype=np.float32), np.zeros_like(numbers)
+    call(engine, "map", [numbers, factor, terms, result])
+    np.testing.assert_array_equal(result, numbers * (9 + np.tile(terms, 4)) + 3)

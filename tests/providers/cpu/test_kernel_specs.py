@@ -21,6 +21,7 @@ from sardonyx.codegen.kernels.group_query import Rotation
 from sardonyx.codegen.kernels.lines import Along, ExtraOperand
 from sardonyx.codegen.kernels.normalize import Norm
 from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, WidePanels
+from sardonyx.codegen.kernels.quantized.dot_blocks import DotPanels
 from sardonyx.codegen.kernels.recurrent_params import Cell, Phase, Plane
 from sardonyx.codegen.kernels.support_vectors import Outcome
 from sardonyx.codegen.target import host_target

@@ -12,27 +12,62 @@ from sardonyx.codegen.emit.narrow import from_narrow, to_narrow
 from sardonyx.codegen.emit.types import F32, I32, Kind, Type
 from sardonyx.codegen.emit.values import Register
 
-__all__ = ["PRINTERS", "write_expressions"]
+__all__ = ["PRINTERS", "write_expressions", "write_invariants"]
 
 
-def write_expressions(b: Function, outputs: Sequence[ElementExpr], arguments: Sequence[Register]) -> list[Register]:
-    """Write what computes `outputs` from `arguments`, all of one number of lanes; equal parts are computed once."""
+Known = Sequence["Register | None"]
+"""Values of the steps of some expressions, in order; None where one is not computed yet."""
+
+
+def write_expressions(
+    b: Function, outputs: Sequence[ElementExpr], arguments: Sequence[Register], known: Known = ()
+) -> list[Register]:
+    """Write what computes `outputs` from `arguments`, all of one number of lanes; equal parts are computed once.
+
+    Args:
+        b: the function to write into.
+        outputs: the expressions.
+        arguments: their arguments.
+        known: what `write_invariants` computed of them before.
+    """
     steps, results = number(outputs)
     lanes = max((argument.type.lanes for argument in arguments), default=1)
     values: list[Register] = []
-    for step in steps:
-        values.append(_write(b, step, values, arguments, lanes))
+    for index, step in enumerate(steps):
+        value = known[index] if known else None
+        values.append(_write(b, step, values, arguments, lanes) if value is None else value)
     return [values[result] for result in results]
 
 
-def _write(b: Function, step: NumberedPrimitive, values: Sequence[Register], arguments: Sequence[Register], lanes: int) -> Register:
+def write_invariants(b: Function, outputs: Sequence[ElementExpr], arguments: Known, lanes: int) -> list[Register | None]:
+    """Write those steps of `outputs` that read no argument but the given ones, before a loop in which the others change.
+
+    Args:
+        b: the function to write into.
+        outputs: the expressions.
+        arguments: their arguments, None for those that change.
+        lanes: how many lanes the values have.
+    """
+    values: list[Register | None] = []
+    for step in number(outputs)[0]:
+        if step.primitive == "argument":
+            given = arguments[int(step.expr.value)]
+            values.append(None if given is None else given.splat(lanes))
+        elif all(values[operand] is not None for operand in step.operands):
+            values.append(_write(b, step, values, (), lanes))
+        else:
+            values.append(None)
+    return values
+
+
+def _write(b: Function, step: NumberedPrimitive, values: Known, arguments: Sequence[Register], lanes: int) -> Register:
     if step.primitive == "argument":
         return arguments[int(step.expr.value)].splat(lanes)
     if step.primitive == "constant":
         return b.const(step.type.vector(lanes), step.expr.value)
     if step.primitive == "parameter":
         return _scalar(b, int(step.expr.value), step.type).splat(lanes)
-    operands = [values[operand] for operand in step.operands]
+    operands = [value for operand in step.operands if (value := values[operand]) is not None]
     if step.primitive == "cast":
         return _cast(b, operands[0], step.type)
     return PRINTERS[step.primitive](b, *operands)

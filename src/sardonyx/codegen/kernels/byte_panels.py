@@ -26,7 +26,8 @@ from sardonyx.codegen.emit.dots import dot4, flip_sign, has_dot4, native_left
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import I32, I64, U8, U32, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
-from sardonyx.codegen.kernels.gemm import Tiling, aligned_zeros
+from sardonyx.codegen.kernels.gemm import aligned_zeros
+from sardonyx.codegen.kernels.tiles import Tiling
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass
@@ -225,7 +226,7 @@ def multiply_bytes(
     with b.loop(0, groups) as group:
         columns = [words.load(group * width + j * lanes, lanes) for j in range(vectors)]
         for i, row in enumerate(rows):
-            factor = row.load(group).bits_as(I32)
+            factor = row.load(group, align=1).bits_as(I32)
             factor = (flip_sign(factor) if flips else factor).splat(lanes)
             for j, column in enumerate(columns):
                 total = sums[i * vectors + j]

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +35,7 @@ from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.panels import LONGEST_CHAIN, Panels, WidePanels
+from sardonyx.codegen.kernels.tiles import Range, Tiling, cover_columns, cover_rows, tile_spans
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass
@@ -183,26 +184,6 @@ PARAMS_COUNT = len(_PARAMS)
 """Where the parameters of an epilogue begin."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tiling:
-    """How a target covers C: the number of vectors in a panel, and which tiles there are for a given width."""
-
-    lanes: int
-    """Elements of one vector."""
-    tiles: tuple[tuple[int, tuple[int, ...]], ...]
-    """(vectors, (rows, rows, …)), widest and tallest first; vectors halve from a panel to 1, rows end with 1."""
-
-    @property
-    def panel(self) -> int:
-        """Columns of one panel of B."""
-        return self.tiles[0][0] * self.lanes
-
-    @property
-    def name(self) -> str:
-        """Rows and columns of the largest tile, as in 6x64."""
-        return f"{self.tiles[0][1][0]}x{self.panel}"
-
-
 @functools.cache
 def tiling(target: Target) -> Tiling:
     """Return the tiles that fit the registers of `target`: accumulators, one row of the panel and one broadcast."""
@@ -310,10 +291,6 @@ class _RightSide:
     """Where blocks of it are decoded."""
 
 
-Range = tuple[Register, Register]
-"""First index, and the one after the last."""
-
-
 def _write_block(
     b: Kernel,
     shape: Tiling,
@@ -330,13 +307,13 @@ def _write_block(
     first_a = b.buffer(A, F32).at(batch * p["stride_a"] + k)
     first_b = b.buffer(B, panels.element).at(batch * p["stride_b"])
     first_c = b.buffer(C, F32).at(batch * p["stride_c"])
-    for vectors, heights, (left, right_end) in _cover_columns(b, shape, columns):
+    for vectors, heights, (left, right_end) in cover_columns(b, shape, columns):
         with b.loop(left, right_end, vectors * shape.lanes) as n:
             index, steps = n // shape.panel, _least(b, p["block_k"], p["K"] - k)
             stored = panels.place(first_b, index, k, p["K"], shape.panel)
             panel = panels.block(b, stored, k, shape.panel, steps, room).at(n % shape.panel)
             following = panels.place(first_b, index + 1, k, p["K"], shape.panel).of(F32)
-            for height, (top, bottom) in _cover_rows(heights, rows):
+            for height, (top, bottom) in cover_rows(heights, rows):
                 stride = _share(b, panels.row_bytes(shape.panel) // F32.size_bytes, height, bottom - top)
                 with b.loop(top, bottom, height) as m:
                     a, c = first_a.at(m * p["lda"]), first_c.at(m * p["ldc"] + n)
@@ -357,7 +334,7 @@ def _write_tile(module: Module, symbol: str, shape: Tiling, vectors: int, height
         a, panel, c, ahead = b.addresses
         m, n, k, stride = b.arguments
         p = _params(b)
-        spans = _spans(b, shape, vectors, p["N"] - n)
+        spans = tile_spans(b, shape, vectors, p["N"] - n)
         tile = [(i, j * shape.lanes, spans[j]) for i in range(height) for j in range(vectors)]
         places = [(c.at(i * p["ldc"] + j), span) for i, j, span in tile]
         sums = [b.variable(b.const(F32.vector(shape.lanes), 0.0)) for _ in tile]
@@ -457,39 +434,6 @@ def _round_up(number: int, unit: int) -> int:
 
 def _params(b: Kernel) -> dict[str, Register]:
     return {name: b.param(place) for place, name in enumerate(_PARAMS)}
-
-
-def _cover_columns(b: Function, shape: Tiling, columns: Range) -> Iterator[tuple[int, tuple[int, ...], Range]]:
-    """Yield ranges of columns for tiles of falling width: whole panels, then tiles that may end within their last vector."""
-    first, end = columns
-    for vectors, heights in shape.tiles:
-        width = vectors * shape.lanes
-        if width == shape.panel:
-            last = first + (end - first) // width * width
-        elif vectors > 1:
-            last = b.select((end - first) > width - shape.lanes, first + width, first)
-        else:
-            last = end
-        yield vectors, heights, (first, last)
-        first = last
-
-
-def _cover_rows(heights: Sequence[int], rows: Range) -> Iterator[tuple[int, Range]]:
-    """Yield ranges of rows for tiles of falling height."""
-    first, end = rows
-    for height in heights:
-        last = first + (end - first) // height * height
-        yield height, (first, last)
-        first = last
-
-
-def _spans(b: Function, shape: Tiling, vectors: int, remaining: Register) -> list[Span]:
-    """Return how the vectors of a tile touch C: whole, but for the last one of a tile that is narrower than a panel."""
-    whole = Span(shape.lanes)
-    if vectors * shape.lanes == shape.panel:
-        return [whole] * vectors
-    rest = remaining - (vectors - 1) * shape.lanes
-    return [whole] * (vectors - 1) + [Span(shape.lanes, b.tail_mask(_least(b, rest, rest.like(shape.lanes)), shape.lanes))]
 
 
 def _least(b: Function, left: Register, right: Register) -> Register:

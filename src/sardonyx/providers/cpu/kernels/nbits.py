@@ -14,7 +14,9 @@ from sardonyx.codegen.emit.dots import has_dot4
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, U8, Type
-from sardonyx.codegen.kernels.dot_blocks import (
+from sardonyx.codegen.kernels.gemm import tiling
+from sardonyx.codegen.kernels.panels import BlockLayout, BlockPanels
+from sardonyx.codegen.kernels.quantized.dot_blocks import (
     ROW_LENGTH,
     DotPanels,
     DotParams,
@@ -23,8 +25,6 @@ from sardonyx.codegen.kernels.dot_blocks import (
     write_dot_blocks,
     write_quantize_blocks,
 )
-from sardonyx.codegen.kernels.gemm import tiling
-from sardonyx.codegen.kernels.panels import BlockLayout, BlockPanels
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Tensor, Value

@@ -6,7 +6,8 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, U8
-from sardonyx.codegen.kernels.dot_blocks import (
+from sardonyx.codegen.kernels.gemm import tiling
+from sardonyx.codegen.kernels.quantized.dot_blocks import (
     DotPanels,
     DotParams,
     QuantizeParams,
@@ -14,7 +15,6 @@ from sardonyx.codegen.kernels.dot_blocks import (
     write_dot_blocks,
     write_quantize_blocks,
 )
-from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array

@@ -1,0 +1,1 @@
+"""Kernels on numbers of 8 bits and less."""

@@ -1,0 +1,370 @@
+"""C[M, N] = f(A[M, K] @ B[K, N]) of 8-bit integers: sums in int32, at the speed of the dot products, and f in the store.
+
+    write_prepare_rows      A -> rows whose bytes are of the sign that the instruction takes, each with the sum of its numbers
+    write_byte_gemm         A or such rows, panels of B (`byte_panels`) -> C
+
+A is read in place where its bytes are of that sign, rows are whole groups of four, and no sums of rows are needed. Tiles are as in
+the fp32 product (`gemm`): a few rows of A times one panel, sums in registers; they are put down in a small block on the stack, from
+which a loop over rows takes them, corrects them by the zero points, computes what is stored and stores it:
+
+    sum - za x sum of B - zb x (sum of A - K za)
+
+Blocks of K stay in the second-level cache; sums of long K are added up on the stack. Integers wrap, so that all orders give equal
+bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sardonyx.codegen.emit.dots import dot4, flip_sign, native_left
+from sardonyx.codegen.emit.expr import ElementExpr
+from sardonyx.codegen.emit.expr_llvm import write_expressions, write_invariants
+from sardonyx.codegen.emit.module import Address, Kernel, Module
+from sardonyx.codegen.emit.types import I32, I64, U8, U32, Type
+from sardonyx.codegen.emit.values import Pointer, Register, Span
+from sardonyx.codegen.kernels.byte_panels import HALF_RANGE, bytes_tiling, groups_of, left_shift, multiply_bytes
+from sardonyx.codegen.kernels.tiles import Range, Tiling, cover_columns, cover_rows, tile_spans
+from sardonyx.codegen.target import Target
+from sardonyx.lazy_dataclasses import dataclass
+
+__all__ = [
+    "COLUMN",
+    "HEAD_BYTES",
+    "ROW",
+    "SCALAR",
+    "WHOLE",
+    "ByteGemmParams",
+    "ByteStore",
+    "PrepareParams",
+    "Zero",
+    "prepared_bytes",
+    "write_byte_gemm",
+    "write_prepare_rows",
+]
+
+SCALAR, COLUMN, ROW, WHOLE = "s", "c", "r", "w"
+"""How an operand is read: one element for all of C, for each column, for each row, or for each element."""
+
+HEAD_BYTES = 64
+"""Of a prepared row, before its numbers: the sum of them in int32, and nothing."""
+
+_ROWS = 240
+"""Rows that share a block of a panel, whose sums fit the stack: a multiple of the heights of tiles."""
+
+_BLOCK_GROUPS = 1024
+"""Groups of rows of a panel that stay in the second-level cache."""
+
+_TASKS_PER_THREAD = 4
+_TASK_PRODUCTS = 1 << 30
+"""Multiplications of one task at most, some milliseconds: a run can only be ended between tasks."""
+
+A, B, C = range(3)
+"""The first buffers; then come the zero points of A and of B, as far as there are any, and the operands of the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Zero:
+    """Zero points of one side."""
+
+    kind: Type
+    """U8 or I8, as the numbers of the side."""
+    way: str
+    """SCALAR, ROW (of A) or COLUMN (of B)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByteStore:
+    """What a product stores, and what it reads for that."""
+
+    left: Type
+    """U8 or I8: the numbers of A, before they were prepared."""
+    right: Type
+    """U8 or I8: the numbers of B, before they were packed."""
+    is_prepared: bool
+    """Whether A is prepared rows."""
+    left_zero: Zero | None
+    """Zero points of A; None where it has none, or 0."""
+    right_zero: Zero | None
+    """Zero points of B; None where it has none. A is then prepared."""
+    expr: ElementExpr
+    """What is stored, of argument 0, the corrected sum in int32, and the elements of operands."""
+    kinds: tuple[Type, ...]
+    """The types of the operands' elements."""
+    ways: str
+    """For each operand how it is read."""
+
+    @property
+    def needs_row_sums(self) -> bool:
+        """Whether B' has zero points, by which the sums of the rows of A are multiplied."""
+        return self.right_zero is not None or self.right == U8
+
+    @property
+    def zeros(self) -> tuple[Zero, ...]:
+        """The zero points that have a buffer."""
+        return tuple(zero for zero in (self.left_zero, self.right_zero) if zero is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareParams:
+    """The integer parameters of the kernel that prepares rows; a task is a row."""
+
+    K: int
+    """Numbers of a row."""
+
+    def words(self) -> list[int]:
+        """Return the parameters as the kernel reads them."""
+        return [self.K, prepared_bytes(self.K)]
+
+
+def prepared_bytes(K: int) -> int:
+    """Return how many bytes a prepared row takes."""
+    return HEAD_BYTES + groups_of(K) * 4
+
+
+@dataclass(frozen=True, slots=True)
+class ByteGemmParams:
+    """The integer parameters of the kernel, in their order. Rows of C lie one after the other."""
+
+    M: int
+    """Rows of A and C, of one matrix of a batch."""
+    N: int
+    """Columns of B and C."""
+    K: int
+    """Columns of A, rows of B."""
+    row_bytes: int
+    """From one row of A to the next."""
+    block_m: int
+    """Rows of C in one task."""
+    block_n: int
+    """Columns of C in one task: a multiple of the panel's width."""
+    stride_a: int
+    """Bytes from one matrix A of a batch to the next; 0 takes the same one."""
+
+    @staticmethod
+    def blocked(target: Target, M: int, N: int, K: int, *, row_bytes: int, stride_a: int = 0, threads: int = 1) -> ByteGemmParams:
+        """Return the parameters of a product, with blocks that suit the caches and `threads`."""
+        shape = bytes_tiling(target)
+        height = shape.tiles[0][1][0]
+        pieces_m = -(-M // _ROWS) or 1
+        block_m = min(_round_up(-(-max(M, 1) // pieces_m), height), _ROWS)
+        pieces_m = -(-max(M, 1) // block_m)
+        wanted = -(-_TASKS_PER_THREAD * threads // pieces_m) if threads > 1 else 1
+        wanted = max(wanted, block_m * K * N // _TASK_PRODUCTS, 1)
+        block_n = _round_up(-(-max(N, 1) // wanted), shape.panel)
+        return ByteGemmParams(M, N, K, row_bytes, block_m, block_n, stride_a)
+
+    def words(self) -> list[int]:
+        """Return the parameters as the kernel reads them."""
+        return [getattr(self, name) for name in _PARAMS]
+
+    def tasks(self, batch: int = 1) -> int:
+        """Return how many tasks a batch of `batch` products is."""
+        return batch * -(-self.M // self.block_m) * -(-self.N // self.block_n)
+
+
+_PARAMS = tuple(ByteGemmParams.__dataclass_fields__)
+
+
+def _round_up(number: int, unit: int) -> int:
+    return max(-(-number // unit), 1) * unit
+
+
+def write_prepare_rows(module: Module, symbol: str, kind: Type) -> None:
+    """Write the kernel `symbol`: buffers A (elements of `kind`, U8 or I8) and rows (`prepared_bytes` each).
+
+    Parameters as PrepareParams. Behind the last number of a row are zeros, up to a whole group.
+    """
+    flips = left_shift(module.target, kind) != 0
+    native, wide = native_left(module.target), module.target.vector_bytes
+    with module.kernel(symbol) as b:
+        K, row_bytes = b.param(0), b.param(1)
+        with b.loop(b.begin, b.end) as row:
+            source, head = b.buffer(0, native).at(row * K), b.buffer(1, native).at(row * row_bytes)
+            numbers, total = head.at(HEAD_BYTES), b.variable(b.const(I32.vector(wide // 4), 0))
+            rest = b.variable(b.const(I32, 0))
+            whole = K // wide * wide
+            with b.loop(0, whole, wide) as k:
+                group = source.load(k, wide)
+                group = flip_sign(group.bits_as(I32.vector(wide // 4))).bits_as(native.vector(wide)) if flips else group
+                numbers.store(group, k, wide)
+                words = group.bits_as(I32.vector(wide // 4))
+                total.set(dot4(b, total.value, words, words.like(0x01010101), native))
+            with b.loop(whole, K) as k:
+                number = source.load(k) ^ (HALF_RANGE if flips else 0)
+                numbers.store(number, k)
+                rest.add(number.to(I32))
+            with b.loop(K, (K + 3) & -4) as k:
+                numbers.store(0, k)
+            head.of(I32).store(b.sum_lanes(total.value) + rest.value, 0)
+
+
+def write_byte_gemm(module: Module, symbol: str, store: ByteStore) -> None:
+    """Write the kernel `symbol`: buffers A, panels of B, C, zero points and operands of the store; parameters as ByteGemmParams.
+
+    C may not be memory that the kernel reads, but for an operand that is read by WHOLE, in place.
+    """
+    shape = bytes_tiling(module.target)
+    flips = not store.is_prepared and left_shift(module.target, store.left) != 0
+    tiles = {
+        (vectors, height): _write_tile(module, f"{symbol}_{height}x{vectors}", shape, vectors, height, flips=flips)
+        for vectors, heights in shape.tiles
+        for height in heights
+    }
+    finish = {vectors: _write_finish(module, f"{symbol}_store{vectors}", shape, vectors, store) for vectors, _ in shape.tiles}
+    parts = _Parts(shape, tiles, finish)
+    with module.kernel(symbol) as b:
+        p = _params(b)
+        sums = b.stack(I32, _ROWS * shape.panel, align=64)
+        blocks_m, blocks_n = _blocks(p["M"], p["block_m"]), _blocks(p["N"], p["block_n"])
+        with b.loop(b.begin, b.end) as task:
+            batch, block = task // (blocks_m * blocks_n), task % (blocks_m * blocks_n)
+            m = block // blocks_n * p["block_m"]
+            n = block % blocks_n * p["block_n"]
+            rows = (m, b.min(m + p["block_m"], p["M"]))
+            columns = (n, b.min(n + p["block_n"], p["N"]))
+            _write_block(b, parts, store, sums, batch, rows, columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The functions of a product."""
+
+    shape: Tiling
+    """How C is covered."""
+    tiles: Mapping[tuple[int, int], Kernel]
+    """(vectors, rows) -> what adds a block of K to the sums of a tile."""
+    finish: Mapping[int, Kernel]
+    """Vectors -> what stores sums."""
+
+
+def _write_block(b: Kernel, parts: _Parts, store: ByteStore, sums: Pointer, batch: Register, rows: Range, columns: Range) -> None:
+    """Write one block of C: panel by panel, block by block of K, the rows within."""
+    p, shape = _params(b), parts.shape
+    groups = (p["K"] + 3) // 4
+    panel_length = (groups + 1) * shape.panel
+    matrix = b.buffer(A, U8).at(batch * p["stride_a"])
+    panels = b.buffer(B, I32).at(batch * (_blocks(p["N"], b.const(I64, shape.panel)) * panel_length))
+    start = HEAD_BYTES if store.is_prepared else 0
+    pitch = b.select(groups > _BLOCK_GROUPS, b.const(I64, shape.panel), 0)
+    for vectors, heights, (left, right) in cover_columns(b, shape, columns):
+        with b.loop(left, right, vectors * shape.lanes) as n:
+            head = panels.at(n // shape.panel * panel_length + n % shape.panel)
+            with b.loop(0, b.max(groups, 1), _BLOCK_GROUPS) as first:
+                depth = b.min(groups - first, _BLOCK_GROUPS)
+                words, is_last = head.at((first + 1) * shape.panel), (first + _BLOCK_GROUPS) >= groups
+                for height, (top, bottom) in cover_rows(heights, rows):
+                    with b.loop(top, bottom, height) as m:
+                        place = sums.at((m - rows[0]) * pitch)
+                        row = matrix.at(m * p["row_bytes"])
+                        b.call_part(parts.tiles[vectors, height], row.at(start).at(first * 4), words, place, depth, first)
+                        with b.when(is_last):
+                            b.call_part(parts.finish[vectors], place, head, row, batch * p["M"] + m, n, b.const(I64, height))
+
+
+def _write_tile(module: Module, symbol: str, shape: Tiling, vectors: int, height: int, *, flips: bool) -> Kernel:
+    """Write one tile: the sums of a block of K, added to those before it."""
+    with module.part(symbol, Address(U8), Address(I32), Address(I32), I64, I64) as b:
+        a, words, place = b.addresses
+        depth, first = b.arguments
+        row_bytes = b.param(_PARAMS.index("row_bytes"))
+        zero = b.const(I32.vector(shape.lanes), 0)
+        sums = [b.variable(zero) for _ in range(height * vectors)]
+        multiply_bytes(b, [a.at(row_bytes * i).of(U32) for i in range(height)], words, shape.panel, depth, sums, flips=flips)
+        places = [i * shape.panel + j * shape.lanes for i in range(height) for j in range(vectors)]
+        with b.when(first > 0):
+            for total, index in zip(sums, places, strict=True):
+                total.add(place.load(index, shape.lanes))
+        for total, index in zip(sums, places, strict=True):
+            place.store(total.value, index, shape.lanes)
+    return b
+
+
+def _write_finish(module: Module, symbol: str, shape: Tiling, vectors: int, store: ByteStore) -> Kernel:
+    """Write what takes rows of sums and stores C: corrected by zero points, and with the expression of the store."""
+    with module.part(symbol, Address(I32, unique=False), Address(I32), Address(U8), I64, I64, I64) as b:
+        sums, head, a = b.addresses
+        m, n, height = b.arguments
+        p = _params(b)
+        spans = tile_spans(b, shape, vectors, p["N"] - n)
+        places = [j * shape.lanes for j in range(vectors)]
+        columns = [_Column(b, store, head.load(j, shape.lanes), n + j, span) for j, span in zip(places, spans, strict=True)]
+        with b.loop(0, height) as i:
+            row_sum = a.at(i * p["row_bytes"]).of(I32).load(0) if store.needs_row_sums else None
+            for j, column in zip(places, columns, strict=True):
+                value = column.finish(m + i, sums.load(i * shape.panel + j, shape.lanes), row_sum)
+                b.buffer(C, store.expr.type).store(value, (m + i) * p["N"] + n + j, column.span)
+    return b
+
+
+class _Column:
+    """One vector of columns of C: what is the same in all rows is computed once."""
+
+    def __init__(self, b: Kernel, store: ByteStore, sums: Register, n: Register, span: Span) -> None:
+        """Load and compute what does not depend on the row; `sums` are those of the columns of B."""
+        self.b, self.store, self.sums, self.n, self.span = b, store, sums, n, span
+        zeros = iter(range(C + 1, C + 1 + len(store.zeros)))
+        self._left = None if store.left_zero is None else next(zeros)
+        self._right = self._right_zeros(None if store.right_zero is None else next(zeros))
+        self._first = C + 1 + len(store.zeros)
+        fixed = [self._operand(index, n) if way in (SCALAR, COLUMN) else None for index, way in enumerate(store.ways)]
+        self._fixed = fixed
+        self._known = write_invariants(b, [store.expr], [None, *fixed], span.lanes)
+        self._shift = None if self._goes_by_row else self._corrected(self._left_zero(None))
+
+    @property
+    def _goes_by_row(self) -> bool:
+        return self.store.left_zero is not None and self.store.left_zero.way == ROW
+
+    def _left_zero(self, row: Register | None) -> Register | None:
+        """Return the zero points of A', for a row or for all; None for 0."""
+        shift = left_shift(self.b.target, self.store.left)
+        if self._left is None or self.store.left_zero is None:
+            return self.b.const(I32, shift) if shift else None
+        return self.b.buffer(self._left, self.store.left_zero.kind).load(0 if row is None else row).to(I32) + shift
+
+    def _right_zeros(self, buffer: int | None) -> Register | None:
+        """Return the zero points of B', one for each column; None for 0."""
+        shift, zero = (-HALF_RANGE if self.store.right == U8 else 0), self.store.right_zero
+        if buffer is None or zero is None:
+            return self.b.const(I32, shift).splat(self.span.lanes) if shift else None
+        points = self.b.buffer(buffer, zero.kind)
+        found = points.load(self.n, self.span) if zero.way == COLUMN else points.load(0).splat(self.span.lanes)
+        return found.to(I32) + shift
+
+    def _corrected(self, zero: Register | None) -> Register | None:
+        """Return what is taken from the sums besides the part of the rows: za x sum of B - zb x K za."""
+        if zero is None:
+            return None
+        taken = self.sums * zero
+        if self._right is None:
+            return taken
+        return taken - self._right * (zero * self.b.param(_PARAMS.index("K")).to(I32))
+
+    def _operand(self, index: int, place: Register) -> Register:
+        kind, way = self.store.kinds[index], self.store.ways[index]
+        buffer = self.b.buffer(self._first + index, kind)
+        if way in (SCALAR, ROW):
+            return buffer.load(0 if way == SCALAR else place).splat(self.span.lanes)
+        return buffer.load(place, self.span)
+
+    def finish(self, row: Register, total: Register, row_sum: Register | None) -> Register:
+        """Return what is stored in a row instead of the sums `total`."""
+        b, N = self.b, self.b.param(_PARAMS.index("N"))
+        shift = self._corrected(self._left_zero(row)) if self._goes_by_row else self._shift
+        total = total if shift is None else total - shift
+        if self._right is not None and row_sum is not None:
+            total = total - self._right * row_sum
+        operands = [
+            fixed if fixed is not None else self._operand(index, row if way == ROW else row * N + self.n)
+            for index, (fixed, way) in enumerate(zip(self._fixed, self.store.ways, strict=True))
+        ]
+        return write_expressions(b, [self.store.expr], [total, *operands], self._known)[0]
+
+
+def _params(b: Kernel) -> dict[str, Register]:
+    return {name: b.param(place) for place, name in enumerate(_PARAMS)}
+
+
+def _blocks(length: Register, block: Register) -> Register:
+    return (length + block - 1) // block
