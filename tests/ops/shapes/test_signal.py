@@ -24,9 +24,10 @@ def test_dft_lengths() -> None:
 
 
 def test_stft_frames() -> None:
-    """Frames that fit in the signal, each with half its length plus one."""
+    """Frames that fit in the signal, each with half its length plus one; of complex signals with all of it."""
     assert infer_shape("STFT", floats(A, 128, 1), scalar(8), floats(16)) == (A, 15, 9, 2)
     assert infer_shape("STFT", floats(A, 128, 1), scalar(8), None, scalar(16), onesided=0) == (A, 15, 16, 2)
+    assert infer_shape("STFT", floats(A, 128, 2), scalar(8), floats(16)) == (A, 15, 16, 2)
 
 
 def test_mel_weights() -> None:

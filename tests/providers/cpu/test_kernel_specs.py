@@ -22,6 +22,7 @@ from sardonyx.codegen.kernels.normalize import Norm
 from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, WidePanels
 from sardonyx.codegen.kernels.quantized.dot_blocks import DotPanels
 from sardonyx.codegen.kernels.recurrent_params import Cell, Phase, Plane
+from sardonyx.codegen.kernels.signal.fourier import Lines
 from sardonyx.codegen.kernels.support_vectors import Outcome
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import DataType
@@ -58,6 +59,7 @@ VALUES: dict[str, list[Any]] = {
     "DotPanels": [DotPanels(4, 32, None), DotPanels(4, 32, U8), DotPanels(8, 32, U8)],
     "ElementExpr": [X, X + Z],
     "IntegerTailCode": [IntegerTailCode(X, "", ()), IntegerTailCode(X + Z, "c", (F32,)), IntegerTailCode(X + Z, "o", (F32,))],
+    "Lines": [Lines(False, False, False, False), Lines(True, False, False, False), Lines(False, True, True, True)],
     "LinesCode": [LinesCode(Along.ROWS, ()), LinesCode(Along.ROWS, (ExtraOperand(F32, True, (True,)),))],
     "Norm": list(Norm)[:2],
     "Panels": [WidePanels(), NarrowPanels(F16), NarrowPanels(BF16), BlockPanels(4, 32, None), BlockPanels(4, 32, U8)],

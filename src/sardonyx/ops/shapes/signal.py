@@ -73,7 +73,7 @@ def stft(
     *,
     onesided: int = 1,
 ) -> Fact:
-    """Infer (N, length, parts) -> (N, frames, frame length, 2); one-sided keeps length / 2 + 1."""
+    """Infer (N, length, parts) -> (N, frames, frame length, 2); one-sided keeps length / 2 + 1 of real signals."""
     if signal.shape is None or len(signal.shape) < 2:
         return tensor(signal.dtype, unknown_shape(4))
     size = (
@@ -81,4 +81,6 @@ def stft(
     )
     step = int_of(frame_step)
     frames = (signal.shape[1] - size) // step + 1 if step else anonymous()
-    return tensor(signal.dtype, (signal.shape[0], frames, size // 2 + 1 if onesided else size, 2))
+    parts = signal.shape[2] if len(signal.shape) > 2 else 1
+    bins = size if not onesided or parts == 2 else size // 2 + 1 if parts == 1 else anonymous()
+    return tensor(signal.dtype, (signal.shape[0], frames, bins, 2))

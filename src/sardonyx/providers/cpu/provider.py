@@ -58,6 +58,7 @@ class CpuProvider:
 
     name = NAME
     preferred_layout = Layout.NHWC
+    preferred_operators = frozenset(["STFT"])
     memory: Memory = HOST
 
     def __init__(self, target: Target, threads: int, *, flushes_denormals: bool = False) -> None:

@@ -4,8 +4,8 @@
                                                       Reshape(Transpose(c), (N, frames, bins, 2))
 
 where w holds cosines and sines of each bin, times the window. For providers that have convolutions but no transform: a convolution
-takes more operations than a fast transform, but for such frames kernels are faster with it. A provider that prefers STFT gets it as
-it is, and so do files.
+takes more operations than a fast transform, but for such frames a NumPy transform is slower. A provider that prefers STFT, as the
+CPU provider does, gets it as it is, and so do files.
 
 Left alone:
     complex signals, and such of unknown shape; types other than float

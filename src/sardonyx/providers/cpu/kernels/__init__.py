@@ -86,6 +86,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "slice": ("Concat", "Pad", "Slice", "Split", "Trilu"),
     "softmax": ("Hardmax", "LogSoftmax", "Softmax"),
     "sort": ("NonMaxSuppression", "Unique"),
+    "spectrum": ("DFT", "STFT"),
     "top_k": ("TopK",),
     "unpool": ("MaxUnpool",),
 }

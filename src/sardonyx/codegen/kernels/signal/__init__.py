@@ -1,0 +1,1 @@
+"""Kernels of signal processing, one file each."""
