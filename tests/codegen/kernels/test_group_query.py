@@ -76,13 +76,25 @@ def test_new_rows_go_behind_the_past_and_zeros_behind_them(engine: Engine, rotat
     M, S, P, C = 2, 3, 9, 12
     past, new, cos, sin = _numbers(2, M, P, D), _numbers(2, S, M, D), _numbers(20, half), _numbers(20, half)
     pairs, cache = np.array([[4, 7], [9, 12]]), np.full((2, M, C, D), 7, np.float32)
-    params = [M, S, P, C, D, half, S * M * D, D, M * D]
+    params = [M, S, P, C, D, half, S * M * D, D, M * D, 1]
     call(engine, f"append_{rotation.value}", [past, new, cos, sin, pairs, cache], params, 0, 2 * M)
     for batch, (start, end) in enumerate(pairs):
         rows = _rotated(new[batch], cos[start:end], sin[start:end], rotation).swapaxes(0, 1)
         np.testing.assert_array_equal(cache[batch, :, :start], past[batch, :, :start])
         np.testing.assert_allclose(cache[batch, :, start:end], rows, rtol=1e-6, atol=1e-6)
         assert not cache[batch, :, end:].any()
+
+
+@pytest.mark.parametrize("is_same", [False, True])
+def test_only_new_rows_are_written_where_the_past_is_not_copied(engine: Engine, is_same: bool) -> None:
+    """Since others copy it, or since it is the cache itself."""
+    M, S, P, D = 2, 3, 12, 6
+    new, pairs, cache = _numbers(1, S, M, D), np.array([[4, 7]]), np.full((1, M, P, D), 7, np.float32)
+    past = cache if is_same else _numbers(1, M, P, D)
+    call(engine, "append_plain", [past, new, new, new, pairs, cache], [M, S, P, P, D, 0, S * M * D, D, M * D, is_same], 0, M)
+    np.testing.assert_array_equal(cache[0, :, 4:7], new[0].swapaxes(0, 1))
+    assert (cache[0, :, :4] == 7).all()
+    assert (cache[0, :, 7:] == 7).all()
 
 
 @pytest.mark.parametrize("rotation", [Rotation.HALVES, Rotation.NEIGHBOURS])

@@ -59,22 +59,24 @@ def write_lengths(module: Module, symbol: str, kinds: tuple[Type, Type]) -> None
 def write_append(module: Module, symbol: str, rotation: Rotation) -> None:
     """Write the kernel `symbol`: buffers past [B][M][P][D], new rows, cosines and sines [positions][half], (past, total), cache.
 
-    Parameters: M, S, P, C, D, half, from one batch, head, row of the new rows to the next. A task is a head of the cache
+    Parameters: M, S, P, C, D, half, from one batch, head, row of the new rows to the next, and whether the past is copied and what
+    follows the new rows is cleared, which is not done where the past is the cache itself. A task is a head of the cache
     [B][M][C][D].
     """
     with module.kernel(symbol) as b:
-        M, S, P, C, D, half, from_batch, from_head, from_row = (b.param(place) for place in range(9))
+        M, S, P, C, D, half, from_batch, from_head, from_row, copies = (b.param(place) for place in range(10))
         with b.loop(b.begin, b.end) as task:
             batch, head = task // M, task % M
             past = b.buffer(4, I64).load(batch * 2 + PAST)
             cache, old = b.buffer(5, F32).at(task * C * D), b.buffer(0, F32).at(task * P * D)
-            for i, span in b.vectors(0, past * D, F32):
-                cache.store(old.load(i, span), i, span)
+            with b.when(copies.ne(0) & old.ne(cache)):
+                for i, span in b.vectors(0, past * D, F32):
+                    cache.store(old.load(i, span), i, span)
+                for i, span in b.vectors((past + S) * D, C * D, F32):
+                    cache.store(0.0, i, span)
             source = b.buffer(1, F32).at(batch * from_batch + head * from_head)
             with b.loop(0, S) as row:
                 _write_row(b, source.at(row * from_row), cache.at((past + row) * D), past + row, D, half, rotation)
-            for i, span in b.vectors((past + S) * D, C * D, F32):
-                cache.store(0.0, i, span)
 
 
 def write_rotate(module: Module, symbol: str, rotation: Rotation) -> None:

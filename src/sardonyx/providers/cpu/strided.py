@@ -12,7 +12,7 @@ when sizes are known. What the last dimension is like decides on the kernel:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import argument
@@ -27,7 +27,7 @@ from sardonyx.providers.cpu.lowering import KernelSpec, Lowering
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Plan
 
-__all__ = ["TASK_ELEMENTS", "StridedDim", "copy_region", "dense_strides", "moved_type"]
+__all__ = ["TASK_ELEMENTS", "StridedDim", "copy_region", "dense_strides", "idle", "moved_type"]
 
 TASK_ELEMENTS = 1 << 14
 """Elements of one task."""
@@ -69,11 +69,18 @@ def dense_strides(shape: Shape) -> list[Dim]:
 
 
 def copy_region(
-    low: Lowering, name: str, source: Buffer, result: Buffer, region: Sequence[StridedDim], node: Node | None = None
+    low: Lowering,
+    name: str,
+    source: Buffer,
+    result: Buffer,
+    region: Sequence[StridedDim],
+    node: Node | None = None,
+    *,
+    unless: Callable[[Sizes], bool] | None = None,
 ) -> None:
     """Add the step that copies a region, outermost dimension first, from the beginning of `source` to that of `result`.
 
-    It is made for `node`, or for no node of the graph.
+    It is made for `node`, or for no node of the graph. Nothing is copied with sizes for which `unless` holds.
     """
     kind = moved_type(source.dtype)
     if kind is None:
@@ -81,7 +88,17 @@ def copy_region(
     dims = _merged(region)
     plane = _plane_of(dims)
     kernel, plan = _by_rows(kind, dims) if plane is None else _by_planes(kind, dims, plane)
-    low.move(name, low.kernel(kernel), [source, result], plan, node)
+    low.move(name, low.kernel(kernel), [source, result], plan if unless is None else idle(plan, unless), node)
+
+
+def idle(plan: Plan, when: Callable[[Sizes], bool]) -> Plan:
+    """Return a plan that has no tasks with sizes for which `when` holds."""
+
+    def planned(sizes: Sizes) -> tuple[Sequence[int], int]:
+        params, tasks = plan(sizes)
+        return params, 0 if when(sizes) else tasks
+
+    return planned
 
 
 def _merged(region: Sequence[StridedDim]) -> list[StridedDim]:

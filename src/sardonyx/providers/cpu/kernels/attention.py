@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.kernels.attention import AttentionParams, AttentionShape, scratch_elements, together, write_attention
@@ -24,20 +23,18 @@ from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.ops.views.attention import Attention
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group, Member
+from sardonyx.providers.cpu.kernels.attention_few import Few, FewHeads, Rows, RowStrides, attend_few
 from sardonyx.providers.cpu.kernels.attention_mask import Mask, check_mask, lower_mask
 from sardonyx.providers.cpu.kernels.reshape import OrderSpec
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
-from sardonyx.providers.cpu.strided import StridedDim, copy_region, dense_strides
+from sardonyx.providers.cpu.strided import StridedDim, copy_region, dense_strides, idle
 from sardonyx.providers.cpu.views import View, view_of
 
 _Q, _K, _V, _MASK, _PAST_KEY, _PAST_VALUE, _NONPAD = range(7)
 """The inputs."""
-
-RowStrides: TypeAlias = tuple[Dim, Dim, Dim]
-"""From one batch, one head, one row (query or key) to the next, in elements."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -199,17 +196,17 @@ def attention(low: Lowering, group: Group, call: AttentionSpec) -> None:
     """Append new keys and values to those of former runs, pack the mask where it is one of pairs, and attend."""
     node = group.node
     mask = lower_mask(low, node.input(_MASK), call.scores)
-    operands = [rows_of(low, given(node.inputs[_Q]), call.q), _appended(low, node, _K, call), _appended(low, node, _V, call)]
+    operands = [rows_of(low, given(node.inputs[_Q]), call.q), *(_appended(low, node, place, call, mask) for place in (_K, _V))]
     result = low.result(group.result)
-    attend(low, group, call, operands, (result, _result_strides(result.shape, call.v, is_swapped=bool(group.tail))), mask)
+    rows = result, _result_strides(result.shape, call.v, is_swapped=bool(group.tail))
+    pasts = [node.input(place) for place in (_PAST_KEY, _PAST_VALUE)]
+    former = None if pasts[0] is None or pasts[1] is None else (low.of(pasts[0]), low.of(pasts[1]))
+    few = Few(call.is_causal, call.past[0], former, call.past[0], call.k.rows)
+    attend(low, group, call, operands, rows, mask, few)
 
 
-Rows: TypeAlias = tuple[Buffer, RowStrides]
-"""Where rows of heads are."""
-
-
-def attend(low: Lowering, group: Group, call: AttentionSpec, operands: Sequence[Rows], result: Rows, mask: Mask) -> None:
-    """Add the step that attends.
+def attend(low: Lowering, group: Group, call: AttentionSpec, operands: Sequence[Rows], result: Rows, mask: Mask, few: Few) -> None:
+    """Add the steps that attend: for few queries, for many, or for both, of which the sizes decide.
 
     Args:
         low: the lowering.
@@ -218,7 +215,27 @@ def attend(low: Lowering, group: Group, call: AttentionSpec, operands: Sequence[
         operands: queries, keys and values, those of former runs among them.
         result: where rows of the result go.
         mask: what hides keys.
+        few: what is otherwise with few queries.
     """
+    if not mask.is_never_by_rows:
+        heads = FewHeads(
+            B=call.q.batch,
+            M=call.k.count,
+            group=call.q.count // call.k.count,
+            S=call.q.rows,
+            T=call.scores[3],
+            D=call.q.size,
+            Dv=call.v.size,
+            scale=call.scale,
+            softcap=call.softcap,
+        )
+        attend_few(low, group, heads, operands, result, mask, few, call.require_fit)
+    if not mask.is_always_by_rows:
+        _attend_many(low, group, call, operands, result, mask)
+
+
+def _attend_many(low: Lowering, group: Group, call: AttentionSpec, operands: Sequence[Rows], result: Rows, mask: Mask) -> None:
+    """Add the step that attends by blocks of queries."""
     q, v = call.q, call.v
     shape = AttentionShape(mask.masking, call.is_causal, mask.replaces, call.softcap)
     symbol = low.kernel(AttentionKernel(shape))
@@ -245,7 +262,7 @@ def attend(low: Lowering, group: Group, call: AttentionSpec, operands: Sequence[
         return params.words(low.target, low.threads), params.tasks(low.target, low.threads)
 
     buffers = [*(buffer for buffer, _ in operands), result[0], scratch, *mask.buffers]
-    low.step(group, symbol, buffers, writes=[3, 4], plan=plan, together=together(low.threads))
+    low.step(group, symbol, buffers, writes=[3, 4], plan=idle(plan, mask.is_by_rows), together=together(low.threads))
 
 
 def rows_of(low: Lowering, value: Value, heads: Heads) -> tuple[Buffer, RowStrides]:
@@ -260,8 +277,8 @@ def rows_of(low: Lowering, value: Value, heads: Heads) -> tuple[Buffer, RowStrid
     return view.buffer, heads.strides(view.strides)
 
 
-def _appended(low: Lowering, node: Node, place: int, call: AttentionSpec) -> tuple[Buffer, RowStrides]:
-    """Return where the rows of K or V are, with those of former runs before them.
+def _appended(low: Lowering, node: Node, place: int, call: AttentionSpec, mask: Mask) -> tuple[Buffer, RowStrides]:
+    """Return where the rows of K or V are, with those of former runs before them, which few queries copy as they read them.
 
     They are an output of their own where one is asked for.
     """
@@ -274,9 +291,9 @@ def _appended(low: Lowering, node: Node, place: int, call: AttentionSpec) -> tup
     B, M, N, D = heads.batch, heads.count, heads.rows, heads.size
     result = low.temporary(DataType.FLOAT, (B, M, P + N, D)) if present is None else low.result(present)
     batch, head, row, _ = dense_strides((B, M, P + N, D))
-    if past is not None:
+    if past is not None and not mask.is_always_by_rows:
         region = zip((B, M, P, D), dense_strides((B, M, P, D)), (batch, head, row, 1), strict=True)
-        copy_region(low, "Append", low.of(past), result, [StridedDim(*dim) for dim in region])
+        copy_region(low, "Append", low.of(past), result, [StridedDim(*dim) for dim in region], unless=mask.is_by_rows)
     behind = Buffer(DataType.FLOAT, (B, M, N, D), base=result, offset=P * D)
     region = zip((B, M, N, D), (*strides, 1), (batch, head, row, 1), strict=True)
     copy_region(low, "Append", buffer, behind, [StridedDim(*dim) for dim in region])

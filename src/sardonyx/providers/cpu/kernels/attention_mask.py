@@ -1,7 +1,8 @@
 """Masks of attention as its kernel reads them: numbers for each key, or for each pair, packed with queries along the lanes.
 
     (B, H, 1, T)            is read as it is
-    (B, H, S, T)            panels (B, H, S / width, T, width), made once for all the nodes that read the mask
+    (B, H, S, T)            panels (B, H, S / width, T, width), made once for all the nodes that read the mask; few queries
+                            read it as it is
     of truth values         0 where True, -inf where not, first
 
 Each dimension may be 1. Which are is known when sizes are, but for the queries of a mask that is read as it is.
@@ -15,6 +16,7 @@ import math
 from sardonyx.codegen.emit.expr import argument, constant, select
 from sardonyx.codegen.emit.types import BOOL, F32
 from sardonyx.codegen.kernels.attention import Masking
+from sardonyx.codegen.kernels.attention_rows import FEW
 from sardonyx.codegen.kernels.elementwise import Access, MapParams
 from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.codegen.kernels.pack import PackParams
@@ -41,6 +43,8 @@ class Mask:
     """Whether it is made of truth values."""
     buffers: tuple[Buffer, ...] = ()
     """The one that holds it, if there is a mask."""
+    rows: tuple[Buffer, ...] = ()
+    """The one that holds it row by row, for few queries."""
     shape: Shape = ()
     """Its own dimensions, as four."""
     scores: Shape = ()
@@ -52,11 +56,36 @@ class Mask:
         """Return the strides from one batch, one head of it to the next; raises InvalidArgument where it does not fit."""
         if self.masking is Masking.NONE:
             return 0, 0
+        own, scores = self._sizes(sizes)
+        length = scores[3] if self.masking is Masking.KEYS else -(-scores[2] // self.width) * self.width * scores[3]
+        return 0 if own[0] == 1 else own[1] * length, 0 if own[1] == 1 else length
+
+    def row_strides(self, sizes: Sizes) -> tuple[int, int, int]:
+        """Return the strides from one batch, one head, one query to the next, where it lies row by row; errors as of `strides`."""
+        if self.masking is Masking.NONE:
+            return 0, 0, 0
+        (B, H, S, T), _ = self._sizes(sizes)
+        return 0 if B == 1 else H * S * T, 0 if H == 1 else S * T, 0 if S == 1 else T
+
+    def is_by_rows(self, sizes: Sizes) -> bool:
+        """Return whether queries are attended to row by row: they are few, and the mask has a number for each key."""
+        return _is_by_rows(sizes(self.scores[2]), self.shape, self.scores, sizes)
+
+    @property
+    def is_always_by_rows(self) -> bool:
+        """Whether they are whatever the sizes."""
+        return _is_always_by_rows(self.shape, self.scores)
+
+    @property
+    def is_never_by_rows(self) -> bool:
+        """Whether they are with no sizes."""
+        return isinstance(self.scores[2], int) and self.scores[2] > FEW
+
+    def _sizes(self, sizes: Sizes) -> tuple[tuple[int, ...], tuple[int, ...]]:
         own, scores = sizes.shape(self.shape), sizes.shape(self.scores)
         if any(have not in (1, want) for have, want in zip(own, scores, strict=True)):
             raise InvalidArgument(f"attn_mask has shape {own}; expected one that broadcasts to {scores}")
-        length = scores[3] if self.masking is Masking.KEYS else -(-scores[2] // self.width) * self.width * scores[3]
-        return 0 if own[0] == 1 else own[1] * length, 0 if own[1] == 1 else length
+        return own, scores
 
 
 def check_mask(mask: Value, scores: Shape, *, may_be_short: bool) -> str | None:
@@ -79,7 +108,7 @@ def check_mask(mask: Value, scores: Shape, *, may_be_short: bool) -> str | None:
 def lower_mask(low: Lowering, value: Value | None, scores: Shape) -> Mask:
     """Turn a mask into what the kernel reads."""
     if value is None:
-        return Mask(Masking.NONE)
+        return Mask(Masking.NONE, scores=scores)
     buffer = low.of(value)
     shape = (1,) * (4 - len(buffer.shape)) + tuple(buffer.shape)
     width = tiling(low.target).panel
@@ -87,9 +116,18 @@ def lower_mask(low: Lowering, value: Value | None, scores: Shape) -> Mask:
     replaces = buffer.dtype is DataType.BOOL
     if replaces:
         buffer = _numbers(low, buffer)
-    if is_full:
+    rows = (buffer,)
+    if is_full and not _is_always_by_rows(shape, scores):
         buffer = _packed(low, buffer, shape, scores, width)
-    return Mask(Masking.FULL if is_full else Masking.KEYS, replaces, (buffer,), shape, scores, width)
+    return Mask(Masking.FULL if is_full else Masking.KEYS, replaces, (buffer,), rows, shape, scores, width)
+
+
+def _is_always_by_rows(shape: Shape, scores: Shape) -> bool:
+    return isinstance(scores[2], int) and scores[2] <= FEW and (not shape or shape[3] == scores[3])
+
+
+def _is_by_rows(queries: int, shape: Shape, scores: Shape, sizes: Sizes) -> bool:
+    return queries <= FEW and (not shape or sizes(shape[3]) == sizes(scores[3]))
 
 
 def _numbers(low: Lowering, mask: Buffer) -> Buffer:
@@ -111,6 +149,8 @@ def _packed(low: Lowering, mask: Buffer, shape: Shape, scores: Shape, width: int
     symbol = low.kernel(PackKernel(width))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
+        if _is_by_rows(sizes(S), shape, scores, sizes):
+            return [], 0
         own_S, own_T = sizes(shape[2]), sizes(shape[3])
         stride_k, stride_n = 0 if own_T == 1 else 1, 0 if own_S == 1 else own_T
         params = PackParams(K=sizes(T), N=sizes(S), stride_k=stride_k, stride_n=stride_n, stride_batch=own_S * own_T)

@@ -12,6 +12,7 @@ import math
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.kernels.attention import Masking
+from sardonyx.codegen.kernels.attention_rows import FEW
 from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.codegen.kernels.group_query import Rotation, write_append, write_lengths, write_rotate, write_seen
 from sardonyx.codegen.target import Target
@@ -20,13 +21,14 @@ from sardonyx.ir import Dim, Node
 from sardonyx.ops.views.attention import MicrosoftAttention
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
-from sardonyx.providers.cpu.kernels.attention import AttentionSpec, Heads, Rows, attend, heads_of, rows_of
+from sardonyx.providers.cpu.kernels.attention import AttentionSpec, Heads, attend, heads_of, rows_of
+from sardonyx.providers.cpu.kernels.attention_few import Few, Rows
 from sardonyx.providers.cpu.kernels.attention_mask import Mask
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, index_type, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import STATUS, Buffer
-from sardonyx.providers.cpu.strided import dense_strides
+from sardonyx.providers.cpu.strided import dense_strides, idle
 
 _QUERY, _KEY, _VALUE, _PAST_KEY, _PAST_VALUE, _LENGTHS, _LONGEST, _COS, _SIN = range(9)
 """The inputs that are compiled with."""
@@ -190,7 +192,10 @@ def lower(low: Lowering, group: Group, spec: GroupQuerySpec) -> None:
     call = AttentionSpec(q, cached, cached, (0, 0), (), spec.scale, spec.softcap, is_causal=False)
     result = low.result(group.result)
     operands = [_queries(low, group, spec, lengths), keys, values]
-    attend(low, group, call, operands, (result, q.strides(dense_strides(result.shape))), _seen(low, group, spec, lengths))
+    pasts = [group.node.input(place) for place in (_PAST_KEY, _PAST_VALUE)]
+    former = None if pasts[0] is None or pasts[1] is None else (low.of(pasts[0]), low.of(pasts[1]))
+    few = Few(True, 0, former, spec.P, q.rows, lengths, spec.window)
+    attend(low, group, call, operands, (result, q.strides(dense_strides(result.shape))), _seen(low, group, spec, lengths), few)
 
 
 def _lengths(low: Lowering, group: Group, spec: GroupQuerySpec) -> Buffer:
@@ -211,7 +216,7 @@ def _lengths(low: Lowering, group: Group, spec: GroupQuerySpec) -> Buffer:
 
 
 def _appended(low: Lowering, group: Group, spec: GroupQuerySpec, place: int, lengths: Buffer) -> Rows:
-    """Return the cache of keys or values, with the new rows in it."""
+    """Return the cache of keys or values, with the new rows in it; few queries copy the past as they read it."""
     node, heads = group.node, spec.k
     rows, strides = rows_of(low, given(node.inputs[place]), heads)
     past, cache = node.input(_PAST_KEY - _KEY + place), low.result(node.outputs[place])
@@ -220,7 +225,8 @@ def _appended(low: Lowering, group: Group, spec: GroupQuerySpec, place: int, len
     numbers = (heads.count, heads.rows, spec.P, spec.C, heads.size, spec.half, *strides)
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
-        return [sizes(number) for number in numbers], sizes(heads.batch) * heads.count
+        copies = past is None or sizes(heads.rows) > FEW
+        return [*(sizes(number) for number in numbers), int(copies)], sizes(heads.batch) * heads.count
 
     low.step(group, symbol, buffers, writes=[5], plan=plan)
     batch, head, row, _ = dense_strides(cache.shape)
@@ -252,8 +258,11 @@ def _angles(low: Lowering, node: Node, spec: GroupQuerySpec, unused: Buffer) -> 
 
 
 def _seen(low: Lowering, group: Group, spec: GroupQuerySpec, lengths: Buffer) -> Mask:
-    """Return which keys each query sees, once for all nodes that ask alike."""
+    """Return which keys each query sees, once for all nodes that ask alike; few queries know it by themselves."""
     B, S, T, width = spec.q.batch, spec.q.rows, spec.C, tiling(low.target).panel
+    mask = Mask(Masking.FULL, True, (), (), (B, 1, S, T), (B, spec.q.count, S, T), width)
+    if mask.is_always_by_rows:
+        return mask
     symbol = low.kernel(SeenKernel(width))
     key = (symbol, lengths, S, T, spec.window)
     if key not in low.shared:
@@ -262,5 +271,5 @@ def _seen(low: Lowering, group: Group, spec: GroupQuerySpec, lengths: Buffer) ->
         def plan(sizes: Sizes) -> tuple[list[int], int]:
             return [sizes(S), sizes(T), spec.window], sizes(B) * -(-sizes(S) // width)
 
-        low.step(group, symbol, [lengths, panels], writes=[1], plan=plan)
-    return Mask(Masking.FULL, True, (low.shared[key],), (B, 1, S, T), (B, spec.q.count, S, T), width)
+        low.step(group, symbol, [lengths, panels], writes=[1], plan=idle(plan, mask.is_by_rows))
+    return dataclasses.replace(mask, buffers=(low.shared[key],))
