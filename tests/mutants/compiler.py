@@ -206,25 +206,25 @@ COMPILER: tuple[Mutation, ...] = (
     # attention, pool, normalize
     Mutation(
         "attention-causal-without-the-past",
-        "codegen/kernels/attention.py",
+        "codegen/kernels/attention/blocks.py",
         'end = b.min(block.s + block.param("past") + block.width, end)',
         "end = b.min(block.s + block.width, end)",
     ),
     Mutation(
         "attention-more-tasks-than-scratch-memory",
-        "codegen/kernels/attention.py",
+        "codegen/kernels/attention/blocks.py",
         'task % p["together"] * p["scratch"]',
         'task * p["scratch"]',
     ),
     Mutation(
         "attention-heads-share-other-keys",
-        "codegen/kernels/attention.py",
+        "codegen/kernels/attention/blocks.py",
         '"k": head // p["group"]',
         '"k": head % p["group"]',
     ),
     Mutation(
         "attention-scratch-without-the-last-tile",
-        "codegen/kernels/attention.py",
+        "codegen/kernels/attention/blocks.py",
         "_round_up(BLOCK_KEYS, shape.tiles[0][1][0]) + _STATISTICS",
         "BLOCK_KEYS - 8 + _STATISTICS",
     ),

@@ -13,10 +13,12 @@ from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.row_expr import RowFold
 from sardonyx.codegen.emit.types import BF16, F16, F32, I8, I32, I64, U8
 from sardonyx.codegen.kernels.attention import AttentionShape, Masking
+from sardonyx.codegen.kernels.attention.blocks import AttentionShape, Masking
+from sardonyx.codegen.kernels.attention.group_query import Rotation
+from sardonyx.codegen.kernels.dot_blocks import DotPanels
 from sardonyx.codegen.kernels.dot_conv import DotConvCode
 from sardonyx.codegen.kernels.elementwise import Access
 from sardonyx.codegen.kernels.grid_sample import Sampling
-from sardonyx.codegen.kernels.group_query import Rotation
 from sardonyx.codegen.kernels.lines import Along, ExtraOperand
 from sardonyx.codegen.kernels.normalize import Norm
 from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, WidePanels

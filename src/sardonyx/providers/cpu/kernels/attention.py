@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.kernels.attention import AttentionParams, AttentionShape, scratch_elements, together, write_attention
+from sardonyx.codegen.kernels.attention.blocks import AttentionParams, AttentionShape, scratch_elements, together, write_attention
 from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType

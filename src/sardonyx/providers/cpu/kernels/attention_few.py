@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.kernels.attention import AttentionShape, Masking
-from sardonyx.codegen.kernels.attention_rows import (
+from sardonyx.codegen.kernels.attention.blocks import AttentionShape, Masking
+from sardonyx.codegen.kernels.attention.rows import (
     FEW,
     PIECE,
     RowAttentionParams,

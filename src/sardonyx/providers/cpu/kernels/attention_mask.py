@@ -15,8 +15,8 @@ import math
 
 from sardonyx.codegen.emit.expr import argument, constant, select
 from sardonyx.codegen.emit.types import BOOL, F32
-from sardonyx.codegen.kernels.attention import Masking
-from sardonyx.codegen.kernels.attention_rows import FEW
+from sardonyx.codegen.kernels.attention.blocks import Masking
+from sardonyx.codegen.kernels.attention.rows import FEW
 from sardonyx.codegen.kernels.elementwise import Access, MapParams
 from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.codegen.kernels.pack import PackParams

@@ -11,10 +11,10 @@ import math
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import Type
-from sardonyx.codegen.kernels.attention import Masking
-from sardonyx.codegen.kernels.attention_rows import FEW
+from sardonyx.codegen.kernels.attention.blocks import Masking
+from sardonyx.codegen.kernels.attention.group_query import Rotation, write_append, write_lengths, write_rotate, write_seen
+from sardonyx.codegen.kernels.attention.rows import FEW
 from sardonyx.codegen.kernels.gemm import tiling
-from sardonyx.codegen.kernels.group_query import Rotation, write_append, write_lengths, write_rotate, write_seen
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Node

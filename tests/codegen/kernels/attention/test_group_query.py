@@ -6,7 +6,7 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I32, I64
-from sardonyx.codegen.kernels.group_query import Rotation, write_append, write_lengths, write_rotate, write_seen
+from sardonyx.codegen.kernels.attention.group_query import Rotation, write_append, write_lengths, write_rotate, write_seen
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array

@@ -5,7 +5,7 @@ import pytest
 from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.kernels.attention import (
+from sardonyx.codegen.kernels.attention.blocks import (
     BLOCK_KEYS,
     AttentionParams,
     AttentionShape,

@@ -29,7 +29,7 @@ from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Address, Kernel, Module, float_word
 from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.emit.values import Pointer, Register, Span
-from sardonyx.codegen.kernels.attention import AttentionShape, Masking, Strides
+from sardonyx.codegen.kernels.attention.blocks import AttentionShape, Masking, Strides
 from sardonyx.codegen.kernels.gemm import CHAIN
 from sardonyx.codegen.kernels.softmax import exp_of_difference
 from sardonyx.codegen.kernels.transpose import transpose_tile
