@@ -4,6 +4,7 @@ import pytest
 from support.evaluate import evaluate_node
 from support.optimizing import model_of, operators
 
+from sardonyx.optimize.helpers.quantized import INTEGER_OPERATORS
 from sardonyx.optimize.pipeline import DECOMPOSITIONS, known_items, optimize
 from sardonyx.optimize.rules.quantize.expand_quantized import EXPAND_QUANTIZED
 from sardonyx.optimize.target import OpKey, OptIn, Target, exclusion_reason, microsoft, standard
@@ -47,9 +48,7 @@ def test_reasons_name_operators_and_entries():
     items = {item.name: item for item in known_items()}
     reason = exclusion_reason(items["fuse_conv_activation"], Target(), {})
     assert reason == "no provider prefers FusedConv, which it makes"
-    assert exclusion_reason(items["quantize_bias"], Target(), {}) == (
-        "no provider prefers DynamicQuantizeMatMul, MatMulIntegerToFloat, QGemm or 11 others, which it prepares"
-    )
+    assert exclusion_reason(items["quantize_bias"], Target(), {}) == ("no provider prefers QGemm, QLinearConv, which it prepares")
     assert exclusion_reason(items["decompose_stft"], FILE, {}) == "models that are saved keep STFT, which it decomposes"
     assert (
         exclusion_reason(items["decompose_stft"], Target(frozenset(["STFT"])), {}) == "a provider prefers STFT, which it decomposes"
@@ -93,14 +92,10 @@ def test_every_decomposition_says_what_it_takes_apart():
 
 
 def test_the_quantized_operators_are_those_that_are_taken_apart():
-    """What one rule makes floats of, other rules make."""
+    """What one rule makes floats of, other rules make; but for the QLinearConv of com.microsoft."""
     made = {key for item in known_items() for key in getattr(item, "makes", ())}
-    quantized = {key for key in EXPAND_QUANTIZED.takes_apart if key in made}
-    assert {key.op_type for key in EXPAND_QUANTIZED.takes_apart - quantized} <= {
-        "DequantizeLinear",
-        "QuantizeLinear",
-        "QLinearConv",
-    }
+    assert INTEGER_OPERATORS - made == microsoft("QLinearConv")
+    assert EXPAND_QUANTIZED.about is not None
 
 
 @pytest.mark.parametrize("text", [CONV, INTEGER])
@@ -133,8 +128,26 @@ def test_quantization_may_be_preferred_as_it_is():
 
 
 def test_only_what_is_preferred_is_made():
-    """A provider for products of matrices leaves convolutions as they are."""
-    assert optimized(CONV, frozenset(["QLinearMatMul"])) == ["DequantizeLinear", "DequantizeLinear", "Conv", "QuantizeLinear"]
+    """A provider for products of matrices gets convolutions of floats, with float weights, whichever way they are written."""
+    for text in (CONV, INTEGER):
+        assert optimized(text, frozenset(["QLinearMatMul"])) == ["DequantizeLinear", "Conv", "Mul", "QuantizeLinear"]
+
+
+def test_weights_of_floats_are_floats_beside_products_of_integers():
+    """A product whose result is not quantized has float weights, once the others are made."""
+    text = CONV.replace("-> (y: uint8[1,2,6,6])", "-> (y: uint8[1,2,6,6], n: float[1,2,6,6])").replace(
+        "y = Quant", "n = Neg(c) y = Quant"
+    )
+    assert optimized(text, frozenset(["QLinearConv"])).count("DequantizeLinear") == 1
+
+
+def test_a_quantized_operator_stays_beside_one_that_is_taken_apart():
+    """Whole, where a provider prefers that one."""
+    both = """graph(a: uint8[4], b: uint8[4]) -> (y: uint8[4]) { s: float[] = 0.05 z: uint8[] = 3 t: float[] = 0.07
+        c = com.microsoft.QLinearAdd(a, s, z, b, t, z, s, z) y = com.microsoft.QLinearMul(c, s, z, b, t, z, t, z) }"""
+    assert "QLinearAdd" in optimized(both, frozenset(["QLinearAdd"]))
+    assert "QLinearMul" not in optimized(both, frozenset(["QLinearAdd"]))
+    assert optimized(both, frozenset(["QLinearAdd", "QLinearMul"])) == ["QLinearAdd", "QLinearMul"]
 
 
 def test_what_is_preferred_as_it_is_shares_nothing():

@@ -17,6 +17,7 @@ from sardonyx.formats.onnx import load, save, to_bytes
 from sardonyx.optimize.rule import Rule
 from sardonyx.providers.reference.provider import ReferenceProvider
 from sardonyx.session.inference_session import InferenceSession
+from sardonyx.session.optimization import target_of
 from sardonyx.session.options import GraphOptimizationLevel, SessionOptions
 
 BYTES = to_bytes(model("graph(x: float[2]) -> (y: float[2]) { a = Neg(x) b = Relu(a) y = Exp(b) }"))
@@ -30,6 +31,21 @@ def _options(*rules: Rule, **entries: str) -> SessionOptions:
     for rule in rules:
         options.add_rule(rule)
     return options
+
+
+class _Prefers(ReferenceProvider):
+    """A provider that prefers some operators."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__()
+        self.preferred_operators = frozenset(names)
+
+
+def test_the_first_provider_that_speaks_of_quantization_decides() -> None:
+    """One that reads Q and DQ itself would not take what another has them made to; what else they prefer adds up."""
+    reads, computes = _Prefers("QuantizeLinear", "FusedConv"), _Prefers("QLinearConv", "com.microsoft.QGemm", "FusedGemm")
+    assert target_of([ReferenceProvider(), reads, computes]).preferred == {"QuantizeLinear", "FusedConv", "FusedGemm"}
+    assert target_of([computes, reads]).preferred == {"QLinearConv", "com.microsoft.QGemm", "FusedGemm", "FusedConv"}
 
 
 def test_a_rule_that_changes_results_is_left_out_of_the_session() -> None:

@@ -27,7 +27,7 @@ from sardonyx.optimize.passes.eliminate_dead_nodes import ELIMINATE_DEAD_NODES
 from sardonyx.optimize.passes.eliminate_identities import ELIMINATE_IDENTITIES
 from sardonyx.optimize.passes.expand_gradients import EXPAND_GRADIENTS
 from sardonyx.optimize.passes.fold_constants import FOLD_CONSTANTS
-from sardonyx.optimize.passes.fold_dequantization import FOLD_DEQUANTIZATION
+from sardonyx.optimize.passes.fold_dequantization import FOLD_DEQUANTIZATION, FOLD_REMAINING_DEQUANTIZATION
 from sardonyx.optimize.passes.fuse_nbits_mlp import FUSE_NBITS_MLP
 from sardonyx.optimize.passes.fuse_nbits_qkv import FUSE_NBITS_QKV
 from sardonyx.optimize.passes.fuse_query_norm import FUSE_QUERY_NORM
@@ -131,7 +131,14 @@ LATE_FUSIONS: dict[Level, tuple[Rule, ...]] = {
 
 LAST: dict[Level, tuple[Pass, ...]] = {
     Level.BASIC: (COPY_DEQUANTIZATION,),
-    Level.EXTENDED: (FUSE_QUERY_ROTATION, FUSE_QUERY_NORM, FUSE_NBITS_MLP, FUSE_NBITS_QKV, PACK_QUERY_PROJECTIONS),
+    Level.EXTENDED: (
+        FOLD_REMAINING_DEQUANTIZATION,
+        FUSE_QUERY_ROTATION,
+        FUSE_QUERY_NORM,
+        FUSE_NBITS_MLP,
+        FUSE_NBITS_QKV,
+        PACK_QUERY_PROJECTIONS,
+    ),
 }
 """Passes that others would undo, by the level from which on they run: after the rules of `LATE_FUSIONS`."""
 
@@ -221,7 +228,7 @@ def optimize(
     spared = dict.fromkeys(_spared(target), "level BASIC alone keeps its pattern") if context.keeps_patterns else {}
     absent = spared | {item.name: reason for item in items if (reason := exclusion_reason(item, target, entries)) is not None}
     watch = Watch(report, {*disabled, *absent}, verify, records=records, verifies_passes=verifies_passes)
-    watch.tracer = tracer
+    watch.tracer, watch.target = tracer, target
     watch.suspects = frozenset(rule.name for rule in extra_rules)
     has_extra = bool(extra_rules or extra_passes)
     start = time.perf_counter()

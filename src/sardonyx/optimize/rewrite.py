@@ -133,7 +133,7 @@ class _Rewriting:
             trace = None if self._tracer is None else self._tracer.trace(rule).start()
             for match in find_matches(pattern, node, self._overridable, trace):
                 state = None if self._watch is None else self._watch.state(rule, self._model)
-                learned = rule.check(match)
+                learned = self._kept_reason(rule, match) or rule.check(match)
                 if state is not None and self._watch is not None:
                     self._watch.check_unchanged(rule, state)
                 reason = learned if isinstance(learned, str) else self._fire(rule, match, learned, state)
@@ -150,6 +150,13 @@ class _Rewriting:
             text = f"rule {rule.name} at {place_of(node)}: {describe(error)}"
             raise self._blaming(rule, OptimizationError(text)) from error
         return False
+
+    def _kept_reason(self, rule: Rule, match: Match) -> str | None:
+        """Return why the operator that a match is about stays whole; None where it need not."""
+        operator = None if rule.about is None or self._watch is None else rule.about(match)
+        if operator is None or self._watch is None or not self._watch.target.allows(operator):
+            return None
+        return f"a provider prefers {operator.op_type}"
 
     def _blaming(self, rule: Rule, error: SardonyxError) -> SardonyxError:
         """Return `error`, with the rule noted as the one at fault."""

@@ -164,6 +164,9 @@ class Rule:
     """Operators that it decomposes, or whose parts it changes so that they cannot be made: it takes part where none is legal."""
     takes_legal_apart: bool = False
     """True where it takes part also if such an operator is legal: later rules make it again, or its parts are better everywhere."""
+    about: Callable[[Match], OpKey] | None = None
+    """The operator that one match takes apart, or whose parts it changes: it declines where that is legal. For rules about several,
+    of which some may be legal."""
     opt_in: OptIn | None = None
     """The session config entry without which it takes no part."""
     opt_out: str = ""

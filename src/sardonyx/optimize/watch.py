@@ -21,6 +21,7 @@ from sardonyx.optimize.region import Region, cut_out
 from sardonyx.optimize.report import Change, NodeLabel, Problem, Report
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.sample import samples, unsuitable
+from sardonyx.optimize.target import Target
 from sardonyx.trace import event
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class Watch:
         """Called after each firing, to find the rule that breaks the model: raises where it is broken."""
         self.tracer: FusionTracer | None = None
         """Follows the rules that match around one node, where a user asks why it is not fused."""
+        self.target = Target()
+        """Where the model goes: matches about operators that are legal there decline."""
         self.suspects: frozenset[str] = frozenset()
         """Rules that are watched, where results are compared, for changes of what they were to leave alone."""
 

@@ -13,6 +13,7 @@ from sardonyx.ir.verify import verify
 from sardonyx.ops.session_operators import session_operators
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.fusion_tracer import FusionTracer
+from sardonyx.optimize.helpers.quantized import INTEGER_OPERATORS, QUANTIZATION
 from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
 from sardonyx.optimize.passes.raise_opset import RaiseOpset
 from sardonyx.optimize.pipeline import optimize
@@ -69,8 +70,19 @@ def optimize_model(
 
 
 def target_of(providers: Sequence[Provider]) -> Target:
-    """Return the target of a session: the quantized and fused operators that its providers would rather run than their parts."""
-    return Target(frozenset(name for item in providers if isinstance(item, PrefersOperators) for name in item.preferred_operators))
+    """Return the target of a session: the quantized and fused operators that its providers would rather run than their parts.
+
+    Of what is about quantization, those of the first provider that names any: one that reads DequantizeLinear and QuantizeLinear
+    does not take the operators that another has them made to.
+    """
+    names: set[str] = set()
+    for provider in providers:
+        own = provider.preferred_operators if isinstance(provider, PrefersOperators) else frozenset()
+        names |= own - _QUANTIZED if names & _QUANTIZED else own
+    return Target(frozenset(names))
+
+
+_QUANTIZED = frozenset(text for key in INTEGER_OPERATORS | QUANTIZATION for text in (key.op_type, str(key)))
 
 
 def _warn(message: str) -> None:

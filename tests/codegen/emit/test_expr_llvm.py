@@ -108,6 +108,13 @@ def test_operators_of_two_arguments(target: Target, name: str, reference: Callab
             np.testing.assert_array_equal(result, expected, err_msg=str(dtype))
 
 
+def test_a_product_and_a_sum_are_rounded_once_where_the_processor_can(target: Target) -> None:
+    """A part of 2^-24 is left of the product then, else nothing."""
+    x = np.full(37, 1 + 2**-12, np.float32)
+    result = _apply(target, lambda x: OPERATORS["multiply_add"](x, x, -(1.0 + 2**-11)), [x])
+    assert set(result.tolist()) == {2**-24 if target.has_fma else 0.0}
+
+
 @pytest.mark.parametrize("dtype", _INTEGERS)
 def test_integer_division_truncates_and_never_traps(target: Target, dtype: type) -> None:
     """A divisor of 0 gives 0; the least integer by -1 wraps to itself."""

@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 
-from sardonyx.codegen.emit.expr import ElementExpr, argument, constant, number
+from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument, constant, number
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.scalars import lift_scalars, scalar, scalar_word
@@ -39,7 +39,8 @@ def test_a_number_that_is_used_twice_is_one_word() -> None:
 
 def test_equal_words_of_two_types_are_two() -> None:
     """Each is read as its own type."""
-    assert len(lift_scalars(scalar(3, I8).to(F32) * scalar(3, U8).to(F32))[1]) == 2
+    expr = argument(0, I8) * scalar(3, I8) + (argument(1, U8) * scalar(3, U8)).to(I8)
+    assert lift_scalars(expr)[1] == (3, 3)
 
 
 def test_constants_stay() -> None:
@@ -93,3 +94,14 @@ def test_only_kernels_have_scalars() -> None:
     module = Module(host_target())
     with module.function("f") as f, pytest.raises(TypeError, match="f is no kernel, so it has no scalars"):
         write_expressions(f, [lift_scalars(scalar(0.3, F32))[0]], [])
+
+
+def test_what_is_computed_of_scalars_is_one() -> None:
+    """As float32 computes it, a product and a sum rounded once; and nothing is where an argument is part of it."""
+    a, b, c = scalar(0.1, F32), scalar(0.7, F32), scalar(3, U8)
+    ratio = a / b + OPERATORS["multiply_add"](a, b, c.to(F32)) * 2.0 - 1.0
+    expr, words = lift_scalars(argument(0, F32) * ratio)
+    x, y = np.float32(0.1), np.float32(0.7)
+    expected = x / y + np.float32(np.float64(x) * np.float64(y) + 3) * np.float32(2) - np.float32(1)
+    assert [step.primitive for step in number([expr])[0]] == ["argument", "parameter", "mul"]
+    assert words == (scalar_word(float(expected), F32),)

@@ -17,7 +17,7 @@ from sardonyx.providers.reference.expressions import evaluate_expression
 
 _BINARY = ("add", "sub", "mul", "div", "remainder", "min", "max", "power", "lt", "le", "gt", "ge", "eq", "ne")
 _INTEGER = ("and", "or", "xor", "not", "shift_left", "shift_right")
-_UNARY = sorted(PRIMITIVES - {*_BINARY, *_INTEGER, "cast", "select"})
+_UNARY = sorted(PRIMITIVES - {*_BINARY, *_INTEGER, "cast", "multiply_add", "select"})
 
 
 def _number(function: Any, *arrays: Any) -> Any:
@@ -68,6 +68,14 @@ def test_a_choice_takes_either_side() -> None:
     """By the condition of each element."""
     x = argument(0, F32)
     assert _number(OPERATORS["select"](x < 0, constant(7, F32), x), np.float32([-1, 2])) == [7, 2]
+
+
+def test_a_product_and_a_sum_are_rounded_once() -> None:
+    """Of float32: 2^-24 beside 1 survives the product; of integers it is the sum."""
+    x, y = argument(0, F32), argument(1, I32)
+    almost = np.float32(1 + 2**-12)
+    assert _number(OPERATORS["multiply_add"](x, x, -(1.0 + 2**-11)), np.array([almost])) == [2**-24]
+    assert _number(OPERATORS["multiply_add"](y, y, 1), None, np.int32([3])) == [10]
 
 
 def test_an_argument_that_is_left_out_cannot_be_read() -> None:

@@ -162,6 +162,7 @@ _ARITHMETIC = (
     "shift_left",
     "shift_right",
     "select",
+    "multiply_add",
 )
 _EXTREMES = ("max", "min")
 _RELATIONS = ("lt", "le", "gt", "ge", "eq", "ne", "is_nan")
@@ -192,7 +193,8 @@ _FUNCTIONS = (
 )
 
 PRIMITIVES = frozenset(("cast", *_ARITHMETIC, *_RELATIONS, *_ROUNDINGS, *_FUNCTIONS))
-"""What a printer must know. `remainder` has the sign of the dividend; shifts by the width or more give 0."""
+"""What a printer must know. `remainder` has the sign of the dividend; shifts by the width or more give 0; `multiply_add` of x, y
+and z is x y + z, rounded once where the processor does that."""
 
 
 def argument(index: int, kind: Type) -> ElementExpr:

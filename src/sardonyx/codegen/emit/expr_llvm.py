@@ -165,6 +165,7 @@ PRINTERS: Mapping[str, Callable[..., Register]] = {
     "max": _maximum,
     "min": _minimum,
     "mul": lambda b, x, y: x * y,
+    "multiply_add": lambda b, x, y, z: b.fma(x, y, z) if x.type.is_float else x * y + z,
     "ne": lambda b, x, y: x.ne(y),
     "neg": lambda b, x: -x,
     "not": lambda b, x: ~x,

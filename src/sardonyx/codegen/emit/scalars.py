@@ -7,7 +7,11 @@ KernelCall(…, scalars=numbers)               which the kernel finds before its
 
 from __future__ import annotations
 
+import operator
 import struct
+from collections.abc import Callable, Mapping
+
+import numpy as np
 
 from sardonyx.codegen.emit.expr import ElementExpr, Number, rebuild
 from sardonyx.codegen.emit.types import F32, F64, Type
@@ -35,7 +39,34 @@ def lift_scalars(expr: ElementExpr) -> tuple[ElementExpr, tuple[int, ...]]:
         index = places.setdefault((node.type, scalar_word(node.value, node.type)), len(places))
         return ElementExpr("parameter", node.type, (), index)
 
-    return rebuild(expr, replace), tuple(word for _, word in places)
+    return rebuild(rebuild(expr, _computed), replace), tuple(word for _, word in places)
+
+
+def _computed(node: ElementExpr) -> ElementExpr:
+    """Return a float32 that is computed of scalars, and of constants beside them, as a scalar; any other node as it is."""
+    leaves = {operand.primitive for operand in node.operands}
+    if node.type != F32 or "scalar" not in leaves or leaves - {"scalar", "constant"} or node.primitive not in _COMPUTED:
+        return node
+    with np.errstate(all="ignore"):
+        result = _COMPUTED[node.primitive](*(np.float32(operand.value) for operand in node.operands))
+    return scalar(float(np.float32(result)), F32)
+
+
+def _multiply_add(x: np.float32, y: np.float32, z: np.float32) -> np.float64:
+    """Return x y + z, of which the product is exact."""
+    return np.float64(x) * np.float64(y) + np.float64(z)
+
+
+_COMPUTED: Mapping[str, Callable[..., np.floating]] = {
+    "add": operator.add,
+    "cast": lambda x: x,
+    "div": operator.truediv,
+    "mul": operator.mul,
+    "multiply_add": _multiply_add,
+    "neg": operator.neg,
+    "sub": operator.sub,
+}
+"""What is computed of scalars."""
 
 
 def scalar_word(value: Number, kind: Type) -> int:

@@ -24,6 +24,7 @@ from sardonyx.optimize.terms import Term
 __all__ = [
     "EIGHT_BITS",
     "INTEGER_OPERATORS",
+    "INTEGER_PRODUCTS",
     "NO_QUANTIZATION",
     "QUANTIZATION",
     "Scale",
@@ -56,6 +57,10 @@ INTEGER_OPERATORS = standard("QLinearConv", "QLinearMatMul") | microsoft(
     "QLinearWhere",
 )
 """The operators that compute with integers what stands as floats between DequantizeLinear and QuantizeLinear."""
+INTEGER_PRODUCTS = standard("QLinearConv", "QLinearMatMul") | microsoft(
+    "DynamicQuantizeMatMul", "MatMulIntegerToFloat", "QGemm", "QLinearConv"
+)
+"""Those among them that have weights."""
 QUANTIZATION = standard("DequantizeLinear", "QuantizeLinear")
 """The operators that a provider prefers which compiles them together with the float operators between them."""
 NO_QUANTIZATION = "session.disable_quant_qdq"

@@ -14,10 +14,11 @@ from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.schema import place_of
 from sardonyx.optimize.contract import Context, Evaluate, Pass
 from sardonyx.optimize.edit import Names, overridable_values, take_over, tensor_of
-from sardonyx.optimize.helpers.quantized import INTEGER_OPERATORS, QUANTIZATION
+from sardonyx.optimize.helpers.quantized import INTEGER_PRODUCTS, QUANTIZATION
+from sardonyx.optimize.target import OpKey
 from sardonyx.trace import event
 
-__all__ = ["FOLD_DEQUANTIZATION"]
+__all__ = ["FOLD_DEQUANTIZATION", "FOLD_REMAINING_DEQUANTIZATION"]
 
 MOST_BYTES = 8 << 30
 """How many bytes the constants that one run makes may take together."""
@@ -29,16 +30,19 @@ class _FoldDequantization:
         w = DequantizeLinear(w8, scale, zero_point); y = Conv(x, w)      ->      y = Conv(x, w)
 
     The numbers are the same; the constants become four times (8 bits) or eight times (4 bits) as large, in memory. So a session
-    leaves this pass out where a provider prefers quantized operators, and where the optimized model is saved.
+    leaves this pass out where a provider prefers products of integers, but for the weights that are left when these are made (as
+    `fold_remaining_dequantization`), and altogether where the optimized model is saved or a provider reads DequantizeLinear.
 
     Left alone: what comes after `MOST_BYTES` of such constants; all of it where the context has no evaluator; what that refuses.
 
     Cost: O(nodes), and one pass over the weights.
     """
 
-    name = "fold_dequantization"
-    takes_apart = INTEGER_OPERATORS | QUANTIZATION
     opt_out = "session.disable_qdq_constant_folding"
+
+    def __init__(self, name: str, takes_apart: frozenset[OpKey]) -> None:
+        """Make the pass of a name, which takes no part where one of some operators is legal."""
+        self.name, self.takes_apart = name, takes_apart
 
     def run(self, model: Model, context: Context) -> bool:
         """Fold; whether anything was."""
@@ -63,7 +67,9 @@ class _FoldDequantization:
         return made_bytes > 0
 
 
-FOLD_DEQUANTIZATION: Pass = _FoldDequantization()
+FOLD_DEQUANTIZATION: Pass = _FoldDequantization("fold_dequantization", INTEGER_PRODUCTS | QUANTIZATION)
+FOLD_REMAINING_DEQUANTIZATION: Pass = _FoldDequantization("fold_remaining_dequantization", QUANTIZATION)
+"""The same, once products of integers are made."""
 
 
 def _size_bytes(node: Node) -> int:

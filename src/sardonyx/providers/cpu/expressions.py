@@ -19,11 +19,13 @@ from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
 from sardonyx.ops.views.activation import Clip, Selu
+from sardonyx.providers.cpu.qlinear import QLINEAR
 from sardonyx.providers.cpu.quantization import QUANTIZATION
 from sardonyx.providers.expressions import expression_of
 
 __all__ = [
     "ELEMENTWISE",
+    "MICROSOFT_ELEMENTWISE",
     "ElementwiseSpec",
     "argument_of",
     "element_type",
@@ -75,7 +77,7 @@ def expression(node: Node, operands: Operands) -> ElementExpr:
     if custom is not None:
         return custom.apply(node.attributes, operands)
     _require_defined(node.op_type, operands)
-    build = ELEMENTWISE[node.op_type]
+    build = QLINEAR.get(node.op_type) or ELEMENTWISE[node.op_type]
     if node.op_type in _TYPED:
         return build(node, operands)
     made = build(node, [operand.to(F32) if operand is not None and operand.type.is_narrow else operand for operand in operands])
@@ -122,7 +124,7 @@ def is_data(op_type: str, index: int, number: float, kind: Type) -> bool:
     Scales and zero points are, and what floats are added to or multiplied by: models have one for each layer. Numbers of a few bits
     (1, 0.5, -2) are written by architectures, not learned; they stay in the code, where multiplying by them may be free.
     """
-    if op_type in QUANTIZATION:
+    if op_type in QUANTIZATION or op_type in QLINEAR:
         return index > 0
     return op_type in _LEARNED and kind == F32 and (abs(number) >= _FEW_STEPS or not float(number * _STEPS).is_integer())
 
@@ -327,6 +329,9 @@ ELEMENTWISE: Mapping[str, Build] = {
 }
 """Operator -> what it computes."""
 
+MICROSOFT_ELEMENTWISE = frozenset((*QLINEAR, *QUANTIZATION))
+"""Operators of com.microsoft that are element-wise."""
+
 _LARGEST: Mapping[DataType | None, float] = {
     DataType.FLOAT16: 65504.0,
     DataType.BFLOAT16: float.fromhex("0x1.FEp127"),
@@ -337,9 +342,9 @@ _LARGEST: Mapping[DataType | None, float] = {
 
 _SMALL_POWERS = (1, 2, 3, 4)
 
-_TYPED = frozenset(("Cast", *QUANTIZATION))
+_TYPED = frozenset(("Cast", *QUANTIZATION, *QLINEAR))
 """Operators whose entry gives the type of the output itself."""
-_MIXED = frozenset(("Pow", *QUANTIZATION))
+_MIXED = frozenset(("Pow", *QUANTIZATION, *QLINEAR))
 """Operators whose operands may be of different types."""
 _FLOATS = frozenset((Kind.FLOAT, Kind.HALF, Kind.BFLOAT))
 _BOOLS = frozenset((Kind.BOOL,))
@@ -375,6 +380,7 @@ _DEFINED_FOR: Mapping[str, frozenset[Kind]] = {
     **dict.fromkeys(("BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"), _INTEGERS),
     **dict.fromkeys(("Cast", "Equal", "Where"), _NUMBERS | _BOOLS),
     **dict.fromkeys(QUANTIZATION, _NUMBERS),
+    **dict.fromkeys(QLINEAR, _NUMBERS | _BOOLS),
 }
 """The types of elements that an operator takes; floats where it is not listed."""
 

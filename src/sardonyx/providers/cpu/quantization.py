@@ -13,7 +13,7 @@ from sardonyx.codegen.emit.types import F32, Kind, Type, of_dtype
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Value
 
-__all__ = ["QUANTIZATION"]
+__all__ = ["QUANTIZATION", "is_one", "limits_of_type"]
 
 _Operands = Sequence["ElementExpr | None"]
 
@@ -30,7 +30,7 @@ def _quantize(node: Node, operands: _Operands) -> ElementExpr:
         raise TypeError(f"quantization of {x.type.name} in precision {precision}")
     rounded = ElementExpr("round", F32, (x / scale,))
     shifted = rounded if zero_point is None else rounded + zero_point.to(F32)
-    low, high = (constant(float(limit), F32) for limit in _limits(_narrow(kind)))
+    low, high = (constant(float(limit), F32) for limit in limits_of_type(_narrow(kind)))
     above = select(shifted > low, shifted, low)
     return select(above < high, above, high).to(_narrow(kind))
 
@@ -54,12 +54,13 @@ def _operands_of(node: Node, operands: _Operands) -> tuple[ElementExpr, ElementE
     zero_point = operands[2] if len(operands) > 2 else None
     if x is None or scale is None or scale.type != F32:
         raise TypeError("scales that are not of type float")
-    if not all(value is None or _is_one(value) for value in node.inputs[1:]):
+    if not all(value is None or is_one(value) for value in node.inputs[1:]):
         raise TypeError("scales or zero points that go by axis or by block")
     return x, scale, zero_point
 
 
-def _is_one(value: Value) -> bool:
+def is_one(value: Value) -> bool:
+    """Return whether a value is known to have one element."""
     return value.shape is not None and all(dim == 1 for dim in value.shape)
 
 
@@ -76,7 +77,8 @@ def _narrow(kind: Type | None) -> Type:
     return kind
 
 
-def _limits(kind: Type) -> tuple[int, int]:
+def limits_of_type(kind: Type) -> tuple[int, int]:
+    """Return the least and the greatest integer of a type."""
     span = 1 << kind.bits
     return (-span // 2, span // 2 - 1) if kind.kind is Kind.SIGNED else (0, span - 1)
 

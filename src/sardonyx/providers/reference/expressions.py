@@ -12,7 +12,7 @@ import numpy as np
 
 from sardonyx.codegen.emit.expr import ElementExpr, argument, number
 from sardonyx.codegen.emit.row_expr import ROW_FOLDS
-from sardonyx.codegen.emit.types import Type, of_dtype
+from sardonyx.codegen.emit.types import F32, Type, of_dtype
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node
@@ -105,6 +105,11 @@ def _div(kind: Type, x: Array, y: Array) -> Array:
     return np.where(y == 0, np.zeros_like(floor), floor + inexact.astype(floor.dtype))
 
 
+def _multiply_add(kind: Type, x: Array, y: Array, z: Array) -> Array:
+    """Return x y + z; of float32, rounded once, as float64 holds the product."""
+    return np.asarray(x.astype(np.float64) * y + z if kind == F32 else x * y + z)
+
+
 def _shift(function: Callable[..., Any]) -> Callable[..., Array]:
     """Return a shift that gives 0 by the type's width or more."""
     return lambda kind, x, y: np.where((y >= 0) & (y < kind.bits), function(x, np.clip(y, 0, kind.bits - 1)), np.zeros_like(x))
@@ -180,6 +185,7 @@ _PRIMITIVES: Mapping[str, Callable[..., Array]] = {
     "shift_left": _shift(np.left_shift),
     "shift_right": _shift(np.right_shift),
     "erf": _wide(_erf),
+    "multiply_add": _multiply_add,
     "gelu": _wide(_gelu),
     "gelu_tanh": _wide(_gelu_tanh),
     "sigmoid": _wide(_sigmoid),

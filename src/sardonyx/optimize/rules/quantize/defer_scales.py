@@ -16,6 +16,8 @@ Left alone:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from sardonyx.dtypes import Array, DataType
@@ -24,7 +26,6 @@ from sardonyx.ops.views.matmul import Gemm
 from sardonyx.optimize.edit import tensor_of
 from sardonyx.optimize.helpers.quantized import (
     EIGHT_BITS,
-    INTEGER_OPERATORS,
     QUANTIZATION,
     Scale,
     bytes_reason,
@@ -35,6 +36,7 @@ from sardonyx.optimize.helpers.quantized import (
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import OpKey
 from sardonyx.optimize.terms import Term
 
 __all__ = ["DEFER_SCALES"]
@@ -97,4 +99,15 @@ def _integers(op: Builder, dequantize: Node) -> Value:
     return op.DequantizeLinear(x, one, *zero_point, _attributes=dequantize.attributes, _version=dequantize.version)
 
 
-DEFER_SCALES = Rule("defer_scales", _pattern, _replace, _check, integer_steps=1, takes_apart=INTEGER_OPERATORS | QUANTIZATION)
+def _about(match: Match) -> OpKey:
+    """Return the operator that the product would become where providers prefer it."""
+    return _QUANTIZED[match.node("product").op_type]
+
+
+_QUANTIZED: Mapping[str, OpKey] = {
+    "Conv": OpKey("", "QLinearConv"),
+    "Gemm": OpKey("com.microsoft", "QGemm"),
+    "MatMul": OpKey("", "QLinearMatMul"),
+}
+
+DEFER_SCALES = Rule("defer_scales", _pattern, _replace, _check, integer_steps=1, takes_apart=QUANTIZATION, about=_about)

@@ -18,10 +18,11 @@ import numpy as np
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Value
-from sardonyx.optimize.helpers.quantized import INTEGER_OPERATORS, QUANTIZATION
+from sardonyx.optimize.helpers.quantized import QUANTIZATION
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft, standard
 from sardonyx.optimize.terms import Term
 
 __all__ = ["EXPAND_DYNAMIC_QUANTIZATION"]
@@ -51,5 +52,10 @@ def _replace(op: Builder, match: Match, learned: None) -> tuple[Value, ...]:
 
 
 EXPAND_DYNAMIC_QUANTIZATION = Rule(
-    "expand_dynamic_quantization", _pattern, _replace, _check, integer_steps=1, takes_apart=INTEGER_OPERATORS | QUANTIZATION
+    "expand_dynamic_quantization",
+    _pattern,
+    _replace,
+    _check,
+    integer_steps=1,
+    takes_apart=standard("DynamicQuantizeLinear") | microsoft("DynamicQuantizeMatMul") | QUANTIZATION,
 )

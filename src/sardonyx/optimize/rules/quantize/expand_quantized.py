@@ -1,4 +1,4 @@
-"""Compute quantized operators with floats, where no provider prefers them.
+"""Compute quantized operators with floats, those that no provider prefers.
 
     QLinearConv(x, …, w, …, y_scale, y_zero, b)      ->      Q(Conv(DQ(x), DQ(w), DQ(b, x_scale * w_scale)))
     QLinearMatMul(a, …, b, …, y_scale, y_zero)       ->      Q(MatMul(DQ(a), DQ(b)))
@@ -34,10 +34,11 @@ from sardonyx.ops.views.quantize import BY_AXIS_SINCE
 from sardonyx.ops.views.slice import Concat
 from sardonyx.ops.views.softmax import Softmax
 from sardonyx.optimize.edit import tensor_of
-from sardonyx.optimize.helpers.quantized import INTEGER_OPERATORS, QUANTIZATION
+from sardonyx.optimize.helpers.quantized import QUANTIZATION
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import OpKey
 from sardonyx.optimize.terms import Term
 
 __all__ = ["EXPAND_QUANTIZED"]
@@ -244,6 +245,8 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return _EXPANSIONS[match.root.domain, match.root.op_type](op, match.root)
 
 
-EXPAND_QUANTIZED = Rule(
-    "expand_quantized", _pattern, _replace, _check, integer_steps=1, takes_apart=INTEGER_OPERATORS | QUANTIZATION
-)
+def _about(match: Match) -> OpKey:
+    return OpKey(match.root.domain, match.root.op_type)
+
+
+EXPAND_QUANTIZED = Rule("expand_quantized", _pattern, _replace, _check, integer_steps=1, takes_apart=QUANTIZATION, about=_about)

@@ -1,4 +1,4 @@
-"""Pool numbers instead of integers, where providers have kernels for floats.
+"""Pool numbers instead of integers, where no provider convolves integers.
 
     MaxPool(Q(x))            ->      Q(MaxPool(x))
     DQ(MaxPool(x))           ->      MaxPool(DQ(x))          the pool of integers goes where all that read it do so
@@ -12,10 +12,11 @@ Left alone: scales by axis or block, or that are not above 0; a pool that gives 
 from __future__ import annotations
 
 from sardonyx.ir import Value
-from sardonyx.optimize.helpers.quantized import INTEGER_OPERATORS, QUANTIZATION, bytes_reason, dequantized, quantized
+from sardonyx.optimize.helpers.quantized import QUANTIZATION, bytes_reason, dequantized, quantized
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import standard
 from sardonyx.optimize.terms import Term
 
 __all__ = ["DEQUANTIZE_BEFORE_POOL", "POOL_BEFORE_QUANTIZATION"]
@@ -40,7 +41,7 @@ POOL_BEFORE_QUANTIZATION = Rule(
     _pattern,
     _replace,
     _check,
-    takes_apart=INTEGER_OPERATORS | QUANTIZATION,
+    takes_apart=standard("QLinearConv") | QUANTIZATION,
     summary="Move a MaxPool of quantized numbers before the QuantizeLinear, where providers have kernels for floats.",
 )
 
@@ -64,6 +65,6 @@ DEQUANTIZE_BEFORE_POOL = Rule(
     _pool_of_integers,
     _dequantize_first,
     _check_integers,
-    takes_apart=INTEGER_OPERATORS | QUANTIZATION,
+    takes_apart=standard("QLinearConv") | QUANTIZATION,
     summary="Move a MaxPool of integers behind the DequantizeLinear, where providers have kernels for floats.",
 )

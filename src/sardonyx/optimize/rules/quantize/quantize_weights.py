@@ -23,7 +23,6 @@ from sardonyx.ir import Node, Value
 from sardonyx.ops.views.quantize import BY_AXIS_SINCE
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.helpers.quantized import (
-    INTEGER_OPERATORS,
     NO_QUANTIZATION,
     bytes_reason,
     dequantized,
@@ -34,6 +33,7 @@ from sardonyx.optimize.helpers.quantized import (
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft, standard
 from sardonyx.optimize.terms import Term
 
 __all__ = ["QUANTIZE_BIAS", "QUANTIZE_WEIGHTS"]
@@ -121,7 +121,7 @@ QUANTIZE_WEIGHTS = Rule(
     _check_weights,
     Level.EXTENDED,
     integer_steps=4,
-    prepares=INTEGER_OPERATORS,
+    prepares=standard("QLinearConv") | microsoft("QGemm"),
     opt_out=NO_QUANTIZATION,
     aliases=("WeightBiasQuantization",),
     summary="Quantize the constant weights of an operator whose input and result are quantized.",
@@ -133,7 +133,7 @@ QUANTIZE_BIAS = Rule(
     _check_bias,
     Level.EXTENDED,
     integer_steps=1,
-    prepares=INTEGER_OPERATORS,
+    prepares=standard("QLinearConv") | microsoft("QGemm"),
     opt_out=NO_QUANTIZATION,
     aliases=("WeightBiasQuantization",),
     summary="Quantize the constant bias of an operator whose input, weights and result are quantized.",

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Mapping
 
 from sardonyx.forks import without_fork
-from sardonyx.providers.cpu.expressions import ELEMENTWISE
+from sardonyx.providers.cpu.expressions import ELEMENTWISE, MICROSOFT_ELEMENTWISE
 
 __all__ = ["FAMILIES", "load_all", "load_family"]
 
@@ -19,7 +19,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "control_flow": ("If", "Loop", "Scan"),
     "conv": (f"{_NHWC}Conv",),
     "conv_transpose": (f"{_NHWC}ConvTranspose",),
-    "elementwise": tuple(ELEMENTWISE),
+    "elementwise": (*ELEMENTWISE, *(f"{_CONTRIB}{name}" for name in sorted(MICROSOFT_ELEMENTWISE))),
     "gather": ("Gather", "GatherElements", "GatherND", "OneHot", "Scatter", "ScatterElements", "ScatterND"),
     "grid": ("GridSample", f"{_CONTRIB}GridSample"),
     "group_norm": (f"{_NHWC}GroupNormalization",),

@@ -23,6 +23,7 @@ from sardonyx.ops.views.binary import Broadcast
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import (
     ELEMENTWISE,
+    MICROSOFT_ELEMENTWISE,
     ElementwiseSpec,
     element_type,
     expression,
@@ -226,6 +227,7 @@ class CopyKernel:
         write_map(module, symbol, [self.kind], [argument(0, self.kind)], [Access.ORDERED] * 2)
 
 
+@lowers(*MICROSOFT_ELEMENTWISE, claim=claim, joins=joins_elementwise, domain="com.microsoft")
 @lowers(*ELEMENTWISE, claim=claim, joins=joins_elementwise)
 def lower(low: Lowering, group: Group, spec: ElementwiseSpec) -> None:
     """Lower a chain of element-wise nodes to one map."""

@@ -1,7 +1,8 @@
 """The QLinear operators of com.microsoft: 8-bit tensors in and out, each with a scale and a zero point.
 
-An operator of one 8-bit input is a table of 256 entries. Sums and products scale in float32 and are rounded to nearest, ties to
-even, after the zero point is added. Sources: the operator schemas of ONNX Runtime 1.31.
+An operator of one 8-bit input is a table of 256 entries. Sums and products scale in float32, sums by fused multiply-adds as
+onnxruntime's kernel, and are rounded to nearest, ties to even, after the zero point is added. Sources: the operator schemas of
+ONNX Runtime 1.31.
 """
 
 from __future__ import annotations
@@ -51,11 +52,10 @@ def qlinear_add(
 ) -> Array:
     """Add two 8-bit tensors that broadcast. Source: com.microsoft QLinearAdd."""
     _check_broadcast(a, b)
-    a_ratio, b_ratio = _ratio(_scalar("A_scale", a_scale), c_scale), _ratio(_scalar("B_scale", b_scale), c_scale)
-    fixed = _zero(c_zero_point) - a_ratio * _zero(a_zero_point) - b_ratio * _zero(b_zero_point)
-    y: Array = np.add(a * a_ratio, b * b_ratio)
-    y += fixed
-    return _round(y, a.dtype)
+    scale = _scalar("C_scale", c_scale)
+    a_ratio, b_ratio = _scalar("A_scale", a_scale) / scale, _scalar("B_scale", b_scale) / scale
+    fixed = _zero(c_zero_point) - _multiply_add(np.asarray(a_ratio), _zero(a_zero_point), b_ratio * _zero(b_zero_point))
+    return _round(_multiply_add(a, a_ratio, _multiply_add(b, b_ratio, fixed)), a.dtype)
 
 
 @kernel("QLinearMul", domain=_MICROSOFT)
@@ -72,10 +72,14 @@ def qlinear_mul(
 ) -> Array:
     """Multiply two 8-bit tensors that broadcast. Source: com.microsoft QLinearMul."""
     _check_broadcast(a, b)
-    factor = _ratio(np.float64(_scalar("A_scale", a_scale)) * _scalar("B_scale", b_scale), c_scale)
-    y = np.asarray((a - _zero(a_zero_point)) * (b - _zero(b_zero_point))) * factor
-    y += _zero(c_zero_point)
+    factor = _scalar("A_scale", a_scale) * _scalar("B_scale", b_scale) / _scalar("C_scale", c_scale)
+    y = np.asarray((a - _zero(a_zero_point)) * (b - _zero(b_zero_point))) * factor + _zero(c_zero_point)
     return _round(y, a.dtype)
+
+
+def _multiply_add(x: Array, factor: np.float32, addend: Array | np.float32) -> Array:
+    """Return x factor + addend in float32, rounded once, as float64 holds the product."""
+    return np.asarray(x.astype(np.float64) * np.float64(factor) + addend).astype(np.float32)
 
 
 @kernel("QLinearLeakyRelu", domain=_MICROSOFT)
