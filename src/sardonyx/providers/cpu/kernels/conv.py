@@ -17,7 +17,7 @@ from math import prod
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.codegen.kernels.conv import pack_filters
-from sardonyx.codegen.kernels.depthwise import DepthwiseParams, pack_depthwise, write_depthwise
+from sardonyx.codegen.kernels.depthwise import DepthwiseParams, write_depthwise
 from sardonyx.codegen.kernels.gemm import GemmParams, tiling
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
@@ -31,11 +31,13 @@ from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_border import FEW_CHANNELS, add_border
 from sardonyx.providers.cpu.kernels.conv_tail import Tail, TailCode, joins_conv, place_epilogue, tail_of
+from sardonyx.providers.cpu.kernels.filters import ConstantFilters, FilterSource, filters_of
 from sardonyx.providers.cpu.kernels.implicit_product import WindowPlacement, add_product, is_narrow
 from sardonyx.providers.cpu.kernels.matmul import ProductKernel
 from sardonyx.providers.cpu.kernels.windows import Filters, claim_filters, conv_axes, is_padded, is_point, place_window
 from sardonyx.providers.cpu.kernels.winograd import lower_winograd, suits_winograd
 from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.operands import given
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
@@ -53,17 +55,19 @@ def claim(node: Node) -> Filters | str:
 @lowers("Conv", claim=claim, joins=joins_conv, domain=NHWC_DOMAIN, inputs=2)
 def lower(low: Lowering, group: Group, spec: Filters) -> None:
     """Choose how to compute it, pack the filters and add the step."""
-    weights, window, groups = low.elements(group.node.inputs[1]), spec.window, spec.groups
-    tail = tail_of(low, group, group.node.input(2))
-    data = low.of(group.node.inputs[0])
-    if is_point(window) and groups == 1 and weights.shape[1] <= _PRODUCT and not is_narrow(len(weights), groups, weights.shape[1]):
+    node, window, groups = group.node, spec.window, spec.groups
+    filters = filters_of(low, node, given(node.inputs[1]))
+    weights = filters.weights if isinstance(filters, ConstantFilters) else None
+    tail = tail_of(low, group, node.input(2))
+    data, (M, C) = low.of(node.inputs[0]), filters.shape[:2]
+    if weights is not None and is_point(window) and groups == 1 and C <= _PRODUCT and not is_narrow(M, groups, C):
         _lower_product(low, group, data, weights, tail)
-    elif weights.shape[:2] == (groups, 1) and len(window.kernel) <= 2:
-        _lower_depthwise(low, group, data, weights, window, tail)
-    elif suits_winograd(window, groups, weights, group.result.shape[1:-1] if group.result.shape else ()):
+    elif (groups, 1) == (M, C) and len(window.kernel) <= 2:
+        _lower_depthwise(low, group, data, filters, window, tail)
+    elif weights is not None and suits_winograd(window, groups, weights, group.result.shape[1:-1] if group.result.shape else ()):
         lower_winograd(low, group, data, weights, window, tail)
     else:
-        _lower_windows(low, group, data, weights, groups, window, tail)
+        _lower_windows(low, group, data, filters, groups, window, tail)
 
 
 def _lower_product(low: Lowering, group: Group, data: Buffer, weights: Array, tail: Tail) -> None:
@@ -118,10 +122,10 @@ class DepthwiseKernel:
         )
 
 
-def _lower_depthwise(low: Lowering, group: Group, data: Buffer, weights: Array, window: Window[int], tail: Tail) -> None:
-    target, result, spatial, C = low.target, low.result(group.result), data.shape[1:-1], len(weights)
+def _lower_depthwise(low: Lowering, group: Group, data: Buffer, filters: FilterSource, window: Window[int], tail: Tail) -> None:
+    target, result, spatial, C = low.target, low.result(group.result), data.shape[1:-1], filters.shape[0]
     symbol = low.kernel(DepthwiseKernel(window.kernel[-1], window.strides[-1], window.dilations[-1], tail.code))
-    packed = low.packed(pack_depthwise, weights, target.lanes(32), of=group.node.inputs[1])
+    packed = filters.taps(low, target.lanes(32))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         images, *places, _ = sizes.shape(result.shape)
@@ -137,7 +141,9 @@ def _lower_depthwise(low: Lowering, group: Group, data: Buffer, weights: Array, 
     low.step(group, symbol, [data, packed, result, *operands], writes=[2], plan=plan, pitched=tail.may_be_pitched)
 
 
-def _lower_windows(low: Lowering, group: Group, data: Buffer, weights: Array, groups: int, window: Window[int], tail: Tail) -> None:
+def _lower_windows(
+    low: Lowering, group: Group, data: Buffer, filters: FilterSource, groups: int, window: Window[int], tail: Tail
+) -> None:
     channels = data.shape[-1]
     given = data.shape[1:-1]
     dense = groups == 1 and window.dilations[-1] == 1
@@ -147,7 +153,7 @@ def _lower_windows(low: Lowering, group: Group, data: Buffer, weights: Array, gr
     padded = is_padded(window) and not bordered
     merged = dense and not padded
     result, inner = low.result(group.result), data.shape[1:-1]
-    depth = weights.shape[1] * (window.kernel[-1] if merged else 1)
+    depth = filters.shape[1] * (window.kernel[-1] if merged else 1)
 
     def place(sizes: Sizes) -> WindowPlacement:
         batch, *places, _ = sizes.shape(result.shape)
@@ -157,4 +163,4 @@ def _lower_windows(low: Lowering, group: Group, data: Buffer, weights: Array, gr
             axes[-1] = dataclasses.replace(axes[-1], taps=1)
         return WindowPlacement(batch, axes, image=C * prod(held), out_image=row * prod(places))
 
-    add_product(low, group, data, result, weights, groups, depth, tail, place, padded=padded, of=group.node.inputs[1])
+    add_product(low, group, data, result, filters, groups, depth, tail, place, padded=padded)

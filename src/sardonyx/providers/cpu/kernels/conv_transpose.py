@@ -28,10 +28,13 @@ from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_tail import joins_conv, tail_of
+from sardonyx.providers.cpu.kernels.filters import ComputedFilters, ConstantFilters, FilterSource, filters_of
 from sardonyx.providers.cpu.kernels.implicit_product import WindowPlacement, add_product
 from sardonyx.providers.cpu.kernels.windows import claim_filters
 from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.operands import given
 from sardonyx.providers.cpu.sizes import Sizes
+from sardonyx.providers.cpu.steps import Buffer
 
 __all__: list[str] = []
 
@@ -136,9 +139,9 @@ def claim(node: Node) -> SpreadSpec | str:
 @lowers("ConvTranspose", claim=claim, joins=joins_conv, domain=NHWC_DOMAIN, inputs=2)
 def lower(low: Lowering, group: Group, spread: SpreadSpec) -> None:
     """Add one step for each phase."""
-    node, groups, weights = group.node, spread.groups, low.elements(group.node.inputs[1])
-    C, part, *kernel = weights.shape
-    by_output = np.moveaxis(weights.reshape(groups, C // groups, part, *kernel), 1, 2).reshape(groups * part, C // groups, *kernel)
+    node, groups = group.node, spread.groups
+    weights = filters_of(low, node, given(node.inputs[1]))
+    C, kernel = weights.shape[0], weights.shape[2:]
     tail = tail_of(low, group, node.input(2))
     data, result = low.of(node.inputs[0]), low.result(group.result)
     window = spread.window
@@ -147,14 +150,29 @@ def lower(low: Lowering, group: Group, spread: SpreadSpec) -> None:
         for taps, stride, dilation in zip(kernel, window.strides, window.dilations, strict=True)
     ]
     for phases in itertools.product(*choices):
-        taken = by_output
-        for axis, phase in enumerate(phases):
-            taken = taken.take(phase.taps, axis + 2)
+        taken = _taken(weights, groups, [phase.taps for phase in phases])
 
         def place(sizes: Sizes, phases: Sequence[_Phase] = phases) -> WindowPlacement:
             return _place(spread, phases, sizes.shape(data.shape), sizes.shape(result.shape), sizes(result.row))
 
         add_product(low, group, data, result, taken, groups, C // groups, tail, place, padded=not spread.is_tiling)
+
+
+def _taken(filters: FilterSource, groups: int, taps: Sequence[range]) -> FilterSource:
+    """Return some taps of the filters (C, M / groups, kernel…) as those (M, C / groups, taps…) of a plain convolution."""
+    C, part, *kernel = filters.shape
+    if isinstance(filters, ConstantFilters):
+        parts = filters.weights.reshape(groups, C // groups, part, *kernel)
+        taken = np.moveaxis(parts, 1, 2).reshape(groups * part, C // groups, *kernel)
+        for axis, chosen in enumerate(taps):
+            taken = taken.take(chosen, axis + 2)
+        return ConstantFilters(taken, None)
+    (_, step), own, source = filters.filters[0], filters.channels, filters.source
+    steps = [stride for _, stride in filters.kernel]
+    first = sum(chosen.start * stride for chosen, stride in zip(taps, steps, strict=True) if chosen)
+    moved = Buffer(source.dtype, source.shape, base=source, offset=first)
+    counted = tuple((len(chosen), chosen.step * stride) for chosen, stride in zip(taps, steps, strict=True))
+    return ComputedFilters(filters.node, moved, ((groups, step * (C // groups)), own), (C // groups, step), counted)
 
 
 def _place(spread: SpreadSpec, phases: Sequence[_Phase], given: Sequence[int], made: Sequence[int], row: int) -> WindowPlacement:

@@ -9,14 +9,13 @@ import numpy as np
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.window import WindowAxis
-from sardonyx.codegen.kernels.conv import ConvParams, conv_tiling, pack_filters, widths_for, write_conv
-from sardonyx.codegen.kernels.conv_narrow import MOST_COLUMNS, pack_narrow, write_narrow_conv
+from sardonyx.codegen.kernels.conv import ConvParams, conv_tiling, widths_for, write_conv
+from sardonyx.codegen.kernels.conv_narrow import MOST_COLUMNS, write_narrow_conv
 from sardonyx.codegen.target import Target
-from sardonyx.dtypes import Array
-from sardonyx.ir import Value
 from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_tail import Tail, TailCode, place_epilogue
+from sardonyx.providers.cpu.kernels.filters import FilterSource
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
@@ -107,14 +106,13 @@ def add_product(
     group: Group,
     data: Buffer,
     result: Buffer,
-    weights: Array,
+    weights: FilterSource,
     groups: int,
     depth: int,
     tail: Tail,
     place: Callable[[Sizes], WindowPlacement],
     *,
     padded: bool,
-    of: Value | None = None,
 ) -> None:
     """Add the step that convolves `data` with `weights`.
 
@@ -129,15 +127,14 @@ def add_product(
         tail: the epilogue.
         place: the placement for given sizes.
         padded: whether a window may lie partly outside of the input.
-        of: the constant that `weights` are, where they are all of it.
     """
-    target, rank, (M, C) = low.target, weights.ndim - 2, weights.shape[:2]
+    target, rank, (M, C) = low.target, len(weights.shape) - 2, weights.shape[:2]
     if is_narrow(M, groups, depth):
         symbol = low.kernel(NarrowConvKernel(rank, M, padded, tail.code))
-        packed = low.packed(pack_narrow, weights, of=of)
+        packed = weights.rows(low)
     else:
         symbol = low.kernel(ConvKernel(rank, tuple(widths_for(target, M // groups)), padded, tail.code))
-        packed = low.packed(pack_filters, weights, groups, conv_tiling(target).panel, of=of)
+        packed = weights.panels(low, groups, conv_tiling(target).panel)
     zeros = low.constant(np.zeros(max(depth, 1), np.float32))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:

@@ -133,7 +133,7 @@ def claim_filters(node: Node, view: Conv | ConvTranspose, channels: Callable[[in
     bias = node.input(2)
     if bias is not None and bias.dtype is not DataType.FLOAT:
         return f"a bias of {bias.dtype}"
-    return claim_sliding(node, view, (data, filters, bias), channels)
+    return claim_sliding(node, view, (data, filters, bias), channels, may_be_computed=True)
 
 
 def claim_sliding(
@@ -141,20 +141,25 @@ def claim_sliding(
     view: Conv | ConvTranspose,
     operands: tuple[Value, Value, Value | None],
     channels: Callable[[int, int, int], tuple[int, int]],
+    *,
+    may_be_computed: bool = False,
 ) -> Filters | str:
     """Return what `claim_filters` does, of data, filters and bias whatever their types and places among the inputs."""
     data, filters, bias = operands
     result = node.outputs[0]
-    if filters.constant is None:
+    if filters.constant is None and not may_be_computed:
         return "its filters are computed when the model runs"
-    first, second, *kernel = (*filters.constant.shape, 0, 0)[: max(len(filters.constant.shape), 2)]
+    sizes = [size for size in shape_of(filters) if isinstance(size, int)]
+    if len(sizes) < len(shape_of(filters)):
+        return f"filters of shape {shape_of(filters)}, which is not known before the model runs"
+    first, second, *kernel = (*sizes, 0, 0)[: max(len(sizes), 2)]
     groups, rank = view.group, len(kernel)
     if rank not in (1, 2, 3) or len(shape_of(data)) != rank + 2 or len(shape_of(result)) != rank + 2:
         return f"filters of {rank + 2} dimensions for an input of {len(shape_of(data))}"
     before, after = channels(first, second, groups)
     fits = channels_of(node, data) == (before,) and channels_of(node, result) == (after,)
     if first % groups or not before or not after or not fits:
-        return f"{channels_of(node, data)[0]} channels in {groups} groups for filters of {filters.constant.shape}"
+        return f"{channels_of(node, data)[0]} channels in {groups} groups for filters of {tuple(sizes)}"
     if bias is not None and bias.shape != (after,):
         return f"the bias of shape {bias.shape} is not one number for each of {after} output channels"
     window = view.window(kernel)
