@@ -17,6 +17,7 @@ from sardonyx.codegen.kernels.attention.blocks import AttentionShape, Masking
 from sardonyx.codegen.kernels.attention.group_query import Rotation
 from sardonyx.codegen.kernels.dot_blocks import DotPanels
 from sardonyx.codegen.kernels.dot_conv import DotConvCode
+from sardonyx.codegen.kernels.dot_depthwise import DotDepthwiseCode
 from sardonyx.codegen.kernels.elementwise import Access
 from sardonyx.codegen.kernels.grid_sample import Sampling
 from sardonyx.codegen.kernels.lines import Along, ExtraOperand
@@ -36,6 +37,7 @@ from sardonyx.providers.cpu.kernels.lines import LinesCode
 X, Z = argument(0, F32), argument(1, F32)
 PHASE = Phase(1, Plane.HIDDEN, (), ((Plane.HIDDEN, X),))
 CELL = Cell((PHASE,), 4, 0, (Plane.HIDDEN,), False)
+DOT_DEPTHWISE = DotDepthwiseCode(3, 1, 1, False, False)
 DOT_CONV = DotConvCode(2, (4,), False, False, 0, 0)
 VALUES: dict[str, list[Any]] = {
     "Along": list(Along),
@@ -57,6 +59,13 @@ VALUES: dict[str, list[Any]] = {
             for change in ({"rank": 1}, {"widths": (2, 1)}, {"padded": True}, {"signed": True}, {"rest": 3}, {"factors": 1})
         ),
         dataclasses.replace(DOT_CONV, factors=2),
+    ],
+    "DotDepthwiseCode": [
+        DOT_DEPTHWISE,
+        *(
+            dataclasses.replace(DOT_DEPTHWISE, **change)
+            for change in ({"taps": 5}, {"stride": 2}, {"dilation": 2}, {"signed": True}, {"factors": True})
+        ),
     ],
     "DotPanels": [DotPanels(4, 32, None), DotPanels(4, 32, U8), DotPanels(8, 32, U8)],
     "ElementExpr": [X, X + Z],

@@ -29,7 +29,18 @@ from sardonyx.codegen.kernels.conv import ConvEpilogue, is_long
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 
-__all__ = ["DepthwiseParams", "pack_depthwise", "write_depthwise"]
+__all__ = [
+    "FEW_PLACES",
+    "PLACES",
+    "DepthwiseParams",
+    "Line",
+    "channel_span",
+    "depthwise_axes",
+    "depthwise_params",
+    "pack_depthwise",
+    "store_places",
+    "write_depthwise",
+]
 
 INPUT, FILTERS, OUTPUT = range(3)
 """The first buffers of the kernel; those after them belong to the epilogue."""
@@ -105,7 +116,7 @@ def pack_depthwise(filters: Array, lanes: int) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class Line:
     """What is baked into the code: the window along the last axis."""
 
     taps: int
@@ -140,11 +151,11 @@ def write_depthwise(
         dilation: from tap to tap.
         epilogue: what to store instead of the sums.
     """
-    line = _Line(taps, stride, dilation)
+    line = Line(taps, stride, dilation)
     writer = _Writer(module, symbol, line, epilogue)
     with module.kernel(symbol) as b:
-        p = _params(b)
-        outer, inner = _axes(b)
+        p = depthwise_params(b)
+        outer, inner = depthwise_axes(b)
         columns = blocks(inner["places"], p["block_places"])
         rows = p["images"] * outer["places"]
         with b.loop(b.begin, b.end) as task:
@@ -158,7 +169,7 @@ def write_depthwise(
 class _Writer:
     """The parts of one kernel, and the loops around them."""
 
-    def __init__(self, module: Module, symbol: str, line: _Line, epilogue: ConvEpilogue | None) -> None:
+    def __init__(self, module: Module, symbol: str, line: Line, epilogue: ConvEpilogue | None) -> None:
         self._lanes = module.target.lanes(32)
         self._ways = (True,) if module.target.has_masks else (False, True)
         self._fits = line.fits(PLACES)
@@ -178,12 +189,12 @@ class _Writer:
 
     def write_row(self, b: Kernel, row: Register, left: Register, right: Register) -> None:
         """Write the places [left, right) of one row, for all channels."""
-        outer, inner = _axes(b)
+        outer, inner = depthwise_axes(b)
         image, place = row // outer["places"], row % outer["places"]
         first_tap, last_tap, start = taps_inside(b, place, outer)
         line = _Row(
             source=b.buffer(INPUT, F32).at((image * outer["size"] + start) * outer["in_step"]),
-            filters=b.buffer(FILTERS, F32).at(first_tap * inner["taps"] * _params(b)["filter_step"]),
+            filters=b.buffer(FILTERS, F32).at(first_tap * inner["taps"] * depthwise_params(b)["filter_step"]),
             taps=last_tap - first_tap,
             result=row * outer["out_step"],
         )
@@ -194,7 +205,7 @@ class _Writer:
 
     def _write_lines(self, b: Kernel, row: _Row, left: Register, right: Register) -> None:
         """Write several places at a time: those that see no padding, those that may, and the last few."""
-        p = _params(b)
+        p = depthwise_params(b)
         with b.loop(left, right, PLACES) as at:
             inside = (at >= p["first_inside"]) & (at + PLACES <= least(b, p["last_inside"], right))
             b.branch(
@@ -208,7 +219,7 @@ class _Writer:
             )
 
     def _write_channels(self, b: Kernel, row: _Row, at: Register, right: Register, count: int, *, edge: bool) -> None:
-        inner = _axes(b)[1]
+        inner = depthwise_axes(b)[1]
         start = at * inner["stride"] - inner["begin"]
         source = row.source if edge else row.source.at(start * inner["in_step"])
         result = row.result + at * inner["out_step"]
@@ -221,7 +232,7 @@ class _Writer:
 
         Under masks always where they are free.
         """
-        channels = _params(b)["channels"]
+        channels = depthwise_params(b)["channels"]
         if len(self._ways) == 1:
             with b.loop(first, channels, self._lanes) as c:
                 yield c, True
@@ -233,7 +244,7 @@ class _Writer:
 
     def _write_singles(self, b: Kernel, row: _Row, left: Register, right: Register) -> None:
         """Place by place."""
-        p, inner = _params(b), _axes(b)[1]
+        p, inner = depthwise_params(b), depthwise_axes(b)[1]
         wide = WIDE * self._lanes
         whole = p["channels"] // wide * wide
         with b.loop(left, right) as at:
@@ -259,7 +270,7 @@ class _Row:
 
 
 def _write_places(
-    module: Module, symbol: str, line: _Line, count: int, zeros: str | None, epilogue: ConvEpilogue | None, *, masked: bool
+    module: Module, symbol: str, line: Line, count: int, zeros: str | None, epilogue: ConvEpilogue | None, *, masked: bool
 ) -> Kernel:
     """Write one vector of channels of `count` places side by side.
 
@@ -274,9 +285,9 @@ def _write_places(
     with module.part(symbol, Address(F32), Address(F32), I64, I64, I64, I64, I64) as b:
         source, filters = b.addresses
         rows, first, column, start, limit = b.arguments
-        p = _params(b)
-        outer, inner = _axes(b)
-        span = _span(b, lanes, p["channels"] - column, masked)
+        p = depthwise_params(b)
+        outer, inner = depthwise_axes(b)
+        span = channel_span(b, lanes, p["channels"] - column, masked)
         sums = [b.variable(b.const(F32.vector(lanes), 0.0)) for _ in range(count)]
         with b.loop(0, rows) as row:
             elements = source.at(row * (outer["dilation"] * outer["in_step"]))
@@ -296,7 +307,8 @@ def _write_places(
                 element = element.at(inner["in_step"])
         places = [first + inner["out_step"] * number for number in range(count)]
         columns, spans = [column] * count, [span] * count
-        _store(b, [total.value for total in sums], places, columns, spans, epilogue, limit if zeros is not None else None)
+        totals = [total.value for total in sums]
+        store_places(b, b.buffer(OUTPUT, F32), totals, places, columns, spans, epilogue, limit if zeros is not None else None)
     return b
 
 
@@ -306,9 +318,9 @@ def _write_place(module: Module, symbol: str, vectors: int, epilogue: ConvEpilog
     with module.part(symbol, Address(F32), Address(F32), I64, I64, I64, I64) as b:
         source, filters = b.addresses
         rows, taps, place, column = b.arguments
-        p = _params(b)
-        outer, inner = _axes(b)
-        span = _span(b, lanes, p["channels"] - column, masked)
+        p = depthwise_params(b)
+        outer, inner = depthwise_axes(b)
+        span = channel_span(b, lanes, p["channels"] - column, masked)
         sums = [b.variable(b.const(F32.vector(lanes), 0.0)) for _ in range(vectors)]
         with b.loop(0, rows) as row, b.loop(0, taps) as at:
             element = source.at(row * (outer["dilation"] * outer["in_step"]) + at * (inner["dilation"] * inner["in_step"]))
@@ -317,8 +329,9 @@ def _write_place(module: Module, symbol: str, vectors: int, epilogue: ConvEpilog
                 x = element.load(vector * lanes, span)
                 total.set(b.fma(x, weights.load(vector * lanes, lanes), total.value))
         steps = [vector * lanes for vector in range(vectors)]
-        _store(
+        store_places(
             b,
+            b.buffer(OUTPUT, F32),
             [total.value for total in sums],
             [place + step for step in steps],
             [column + step for step in steps],
@@ -328,8 +341,9 @@ def _write_place(module: Module, symbol: str, vectors: int, epilogue: ConvEpilog
     return b
 
 
-def _store(
+def store_places(
     b: Kernel,
+    output: Pointer,
     sums: Sequence[Register],
     places: Sequence[Register],
     columns: Sequence[Register],
@@ -338,15 +352,15 @@ def _store(
     limit: Register | None = None,
 ) -> None:
     """Put the first `limit` sums down, through the epilogue: one after the other, or in a loop where it is long."""
-    output = b.buffer(OUTPUT, F32)
-    if epilogue is None or not is_long(b.target, epilogue):
+    kind = sums[0].type.scalar
+    if epilogue is None or not is_long(b.target, epilogue, kind):
         for number, (total, place, column, span) in enumerate(zip(sums, places, columns, spans, strict=True)):
             with nullcontext() if limit is None else b.when(limit > number):
                 output.store(epilogue(b, total, place, column, span) if epilogue else total, place, span)
         return
     table = b.stack(I64, 2 * len(sums))
     lanes = sums[0].type.lanes
-    kept = b.stack(F32, lanes * len(sums), align=4 * lanes)
+    kept = b.stack(kind, lanes * len(sums), align=4 * lanes)
     for number, (total, place, column) in enumerate(zip(sums, places, columns, strict=True)):
         kept.store(total, number * lanes, lanes)
         table.store(place, 2 * number)
@@ -357,14 +371,17 @@ def _store(
         output.store(epilogue(b, kept.load(at * lanes, lanes), place, column, spans[0]), place, spans[0])
 
 
-def _span(b: Kernel, lanes: int, remaining: Register, masked: bool) -> Span:
+def channel_span(b: Kernel, lanes: int, remaining: Register, masked: bool) -> Span:
+    """Return how a vector touches the channels that remain."""
     return Span(lanes, b.tail_mask(least(b, remaining, b.const(I64, lanes)), lanes) if masked else None)
 
 
-def _params(b: Kernel) -> dict[str, Register]:
+def depthwise_params(b: Kernel) -> dict[str, Register]:
+    """Return the fields of DepthwiseParams but the axes, as values of a kernel."""
     return {name: b.param(place) for place, name in enumerate(_PARAMS)}
 
 
-def _axes(b: Kernel) -> tuple[AxisValues, AxisValues]:
+def depthwise_axes(b: Kernel) -> tuple[AxisValues, AxisValues]:
+    """Return the axes of DepthwiseParams as values of a kernel."""
     outer, inner = read_axes(b, len(_PARAMS), 2)
     return outer, inner

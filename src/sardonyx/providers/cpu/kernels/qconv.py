@@ -1,8 +1,10 @@
 """QLinearConv and ConvInteger over channels-last data, with the element-wise nodes that follow in the epilogue.
 
-Few channels with padding are copied into a border of zero points first; everything else goes tap by tap, and reads zero points in
-the padding. Weights stay 8 bits; what zero points and biases add to a sum is computed once, or in a step of its own where the
-zero point of the input is known only when the model runs.
+each channel by itself                          depthwise
+few channels with padding                       copied into a border of zero points first, taps along the last axis in one run
+everything else                                 implicit product, tap by tap, padding read from zero points
+
+Weights stay 8 bits.
 """
 
 from __future__ import annotations
@@ -12,20 +14,20 @@ from math import prod
 
 import numpy as np
 
-from sardonyx.codegen.emit.expr import ElementExpr, argument
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import I32
 from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.codegen.kernels.conv import ConvParams
+from sardonyx.codegen.kernels.depthwise import DepthwiseParams
 from sardonyx.codegen.kernels.dot_conv import (
     FIRST_OPERAND,
     DotConvCode,
     dot_tiling,
     dot_widths,
-    offset_places,
     pack_dot_filters,
     write_dot_conv,
 )
+from sardonyx.codegen.kernels.dot_depthwise import FIRST_OPERAND as FIRST_DEPTHWISE_OPERAND
+from sardonyx.codegen.kernels.dot_depthwise import DotDepthwiseCode, pack_dot_depthwise, write_dot_depthwise
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Value
@@ -36,7 +38,6 @@ from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import element_type, expression_symbol
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_border import FEW_CHANNELS, add_border
-from sardonyx.providers.cpu.kernels.elementwise import MapKernel, broadcast_walk
 from sardonyx.providers.cpu.kernels.integer_tail import (
     IntegerTail,
     IntegerTailCode,
@@ -46,16 +47,17 @@ from sardonyx.providers.cpu.kernels.integer_tail import (
     place_integer_epilogue,
     requantized,
 )
+from sardonyx.providers.cpu.kernels.integer_zeros import Stored, SumParts, correct_sums, stored_zeros
 from sardonyx.providers.cpu.kernels.windows import claim_sliding, conv_axes, is_padded, is_point, place_window
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import constant_of, given
 from sardonyx.providers.cpu.sizes import Sizes
-from sardonyx.providers.cpu.steps import Buffer
 
 __all__: list[str] = []
 
 _BYTES = frozenset((DataType.INT8, DataType.UINT8))
-_HALF_RANGE = 128
+_ONE_ROW = WindowAxis(1, 1, 1, 1, 0, 1, 0, 0)
+"""The axis around a sequence, which is an image of one row."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -67,13 +69,15 @@ class IntegerFilters:
     groups: int
     """Groups of channels."""
     filters: int
-    """The input that they are; zero points of the input are `filters` - 1 for QLinearConv."""
+    """The input that they are."""
     x_zero: int
     """The input that is the zero point of the data."""
     w_zero: int
-    """The input that is the zero points of the filters."""
+    """The input that is their zero points."""
     factors: int
     """Whether sums of rows are needed, times one factor (1) or times one for each output channel (2)."""
+    is_depthwise: bool
+    """Whether each channel goes by itself."""
 
 
 def claim(node: Node) -> IntegerFilters | str:
@@ -116,20 +120,14 @@ def _claim(node: Node, *, filters: int, x_zero: int, w_zero: int, bias: Value | 
     )
     if wrong is not None or (zeros is not None and zeros.dtype is not weights.dtype):
         return f"zero points or scales that are not one, or one for each of {filters_shape[:1]} output channels"
-    numbers = _zeros_of(weights.dtype, constant_of(zeros), signed=data.dtype is DataType.INT8)
+    is_depthwise = filters_shape[:2] == (found.groups, 1) and found.groups > 1 and len(found.window.kernel) <= 2
+    numbers = stored_zeros(weights.dtype, constant_of(zeros), signed=is_depthwise or data.dtype is DataType.UINT8)
     factors = 0 if not numbers.any() else 1 if (numbers == numbers[0]).all() else 2
-    return IntegerFilters(found.window, found.groups, filters, x_zero, w_zero, factors)
+    return IntegerFilters(found.window, found.groups, filters, x_zero, w_zero, factors, is_depthwise)
 
 
 def _is_one(value: Value | None) -> bool:
     return value is not None and value.shape is not None and all(dim == 1 for dim in value.shape)
-
-
-def _zeros_of(dtype: DataType | None, zeros: Array | None, *, signed: bool) -> Array:
-    """Return the zero points (int64) of filters as they are stored: int8 for an unsigned input, uint8 for a signed one."""
-    numbers = np.zeros(1, np.int64) if zeros is None else zeros.reshape(-1).astype(np.int64)
-    shift = _HALF_RANGE if dtype is DataType.INT8 else 0
-    return numbers + shift - (0 if signed else _HALF_RANGE)
 
 
 @lowers("QLinearConv", claim=claim, joins=joins_integer, domain=NHWC_DOMAIN, inputs=8)
@@ -152,22 +150,54 @@ def lower_integer(low: Lowering, group: Group, spec: IntegerFilters) -> None:
 
 
 def _lower(low: Lowering, group: Group, spec: IntegerFilters, tail: IntegerTail, bias: Value | None) -> None:
-    """Pack the filters and add the step, with the copy into a border before it where there are few channels."""
+    node = group.node
+    parts = SumParts(given(node.inputs[spec.filters]), node.input(spec.x_zero), node.input(spec.w_zero), bias)
+    if spec.is_depthwise:
+        _lower_depthwise(low, group, spec, tail, parts)
+    else:
+        _lower_windows(low, group, spec, tail, parts)
+
+
+def _lower_depthwise(low: Lowering, group: Group, spec: IntegerFilters, tail: IntegerTail, parts: SumParts) -> None:
+    node, window, target, lanes = group.node, spec.window, low.target, low.target.lanes(32)
+    data, weights = low.of(node.inputs[0]), low.elements(parts.filters)
+    C, spatial, result = len(weights), data.shape[1:-1], low.result(group.result)
+    signed = data.dtype is DataType.INT8
+    fixed = correct_sums(low, parts, data.dtype, Stored(signed=True, lifted=signed), lanes, (1, lanes))
+    code = DotDepthwiseCode(window.kernel[-1], window.strides[-1], window.dilations[-1], signed, spec.factors > 0)
+    symbol = low.kernel(DotDepthwiseKernel(code, tail.code))
+    packed = low.packed(pack_dot_depthwise, weights, lanes, of=parts.filters)
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        images, *places, _ = sizes.shape(result.shape)
+        held, row = sizes.shape(spatial), sizes(result.row)
+        axes = conv_axes(window, held, place_window(window, held, places), C, row)
+        if len(axes) == 1:
+            axes.insert(0, dataclasses.replace(_ONE_ROW, in_step=C * held[0], out_step=row * places[0]))
+        params = DepthwiseParams.blocked(target, images, C, (axes[0], axes[1]), threads=low.threads)
+        return params.words(), params.tasks()
+
+    buffers = [data, packed, result, fixed.border, fixed.offsets, fixed.factors, *tail.operands]
+    low.step(group, symbol, buffers, writes=[2], plan=plan, pitched=tail.may_be_pitched)
+
+
+def _lower_windows(low: Lowering, group: Group, spec: IntegerFilters, tail: IntegerTail, parts: SumParts) -> None:
     node, window, target = group.node, spec.window, low.target
-    weights, data = low.elements(node.inputs[spec.filters]), low.of(node.inputs[0])
+    weights, data = low.elements(parts.filters), low.of(node.inputs[0])
     M, C, channels, given_sizes = len(weights), weights.shape[1], data.shape[-1], data.shape[1:-1]
     dense = spec.groups == 1 and window.dilations[-1] == 1
     bordered = is_padded(window) and dense and C <= FEW_CHANNELS
     padded, merged = is_padded(window) and not bordered, dense and (bordered or not is_padded(window))
     depth, width, point = C * (window.kernel[-1] if merged else 1), dot_tiling(target).panel, is_point(window)
-    parts = _correct(low, node, spec, depth, bias)
+    signed, result = data.dtype is DataType.INT8, low.result(group.result)
+    fixed = correct_sums(low, parts, data.dtype, Stored(signed=not signed), depth, (spec.groups, width))
     if bordered:
-        data = add_border(low, data, window, parts.zero)
-    signed, result, inner = data.dtype is DataType.INT8, low.result(group.result), data.shape[1:-1]
+        data = add_border(low, data, window, fixed.zero)
+    inner = data.shape[1:-1]
     widths = dot_widths(target, M // spec.groups)
     code = DotConvCode(1 if point else len(window.kernel), widths, padded, signed, depth % 4, spec.factors)
     symbol = low.kernel(DotConvKernel(code, tail.code))
-    packed = low.packed(_packed, weights, spec.groups, width, depth, signed, of=node.inputs[spec.filters])
+    packed = low.packed(_packed, weights, spec.groups, width, depth, signed, of=parts.filters)
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         batch, *places, _ = sizes.shape(result.shape)
@@ -193,7 +223,7 @@ def _lower(low: Lowering, group: Group, spec: IntegerFilters, tail: IntegerTail,
         )
         return params.words(), params.tasks()
 
-    buffers = [data, packed, result, parts.border, parts.offsets, parts.factors, *tail.operands]
+    buffers = [data, packed, result, fixed.border, fixed.offsets, fixed.factors, *tail.operands]
     low.step(group, symbol, buffers, writes=[2], plan=plan, pitched=tail.may_be_pitched)
 
 
@@ -221,63 +251,19 @@ class DotConvKernel:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Corrections:
-    """What makes sums of bytes sums of numbers."""
+class DotDepthwiseKernel:
+    """A convolution of 8-bit integers, each channel by itself."""
 
-    zero: Buffer
-    """The zero point of the input, one element."""
-    border: Buffer
-    """As many of them as a run has elements."""
-    offsets: Buffer
-    """What is added to the sums of each column."""
-    factors: Buffer
-    """What the sum of a row is multiplied by; not read where the kernel needs none."""
+    code: DotDepthwiseCode
+    """What its loops depend on."""
+    tail: IntegerTailCode
+    """The epilogue."""
 
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return expression_symbol(target, self.code.name, [self.tail.expr], self.tail.ways)
 
-def _correct(low: Lowering, node: Node, spec: IntegerFilters, depth: int, bias: Value | None) -> Corrections:
-    weights, zeros = low.elements(node.inputs[spec.filters]), constant_of(node.input(spec.w_zero))
-    data, zero, width = given(node.inputs[0]), node.input(spec.x_zero), dot_tiling(low.target).panel
-    dtype, signed = data.dtype or DataType.UINT8, data.dtype is DataType.INT8
-    stored = _zeros_of(given(node.inputs[spec.filters]).dtype, zeros, signed=signed)
-    factors = low.constant(-stored[:1].astype(np.int32))
-    if spec.factors == 2:
-        factors = low.constant(offset_places(-stored, spec.groups, width))
-    elements = (weights, stored, None if bias is None else low.elements(bias))
-    if zero is None or zero.constant is not None:
-        number = np.zeros(1, dtype.numpy) if zero is None else low.elements(zero).reshape(1)
-        offsets = low.packed(_offsets, (*elements, int(number[0])), spec.groups, width, signed, of=None)
-        return Corrections(low.constant(number), low.constant(np.repeat(number, depth)), offsets, factors)
-    buffer = low.of(zero)
-    one = Buffer(buffer.dtype, (1,), base=buffer)
-    kind = element_type(dtype) or I32
-    border = _map(low, argument(0, kind), [one], low.temporary(dtype, (depth,)))
-    slopes = low.packed(_offsets, (weights, stored, None, 1), spec.groups, width, signed, of=None)
-    starts = low.packed(_offsets, (*elements, 0), spec.groups, width, signed, of=None)
-    sloped = argument(0, I32) + argument(1, I32) * argument(2, kind).to(I32)
-    offsets = _map(low, sloped, [starts, slopes, one], low.temporary(DataType.INT32, slopes.shape))
-    return Corrections(one, border, offsets, factors)
-
-
-def _map(low: Lowering, expr: ElementExpr, inputs: list[Buffer], result: Buffer) -> Buffer:
-    walk = broadcast_walk(result.shape, [buffer.shape for buffer in inputs])
-    kinds = tuple(kind for buffer in inputs if (kind := element_type(buffer.dtype)) is not None)
-
-    def plan(sizes: Sizes) -> tuple[list[int], int]:
-        params = walk.params(sizes)
-        return params.words(), params.tasks()
-
-    symbol = low.kernel(MapKernel("map", kinds, (expr,), tuple(walk.accesses())))
-    low.move("ZeroPoint", symbol, [*inputs, result], plan)
-    return result
-
-
-def _offsets(elements: tuple[Array, Array, Array | None, int], groups: int, width: int, signed: bool) -> Array:
-    """Return bias + x_zero * (K * w_zero - the sum of the filters) for each column, wrapped to int32; of filters as stored."""
-    weights, zeros, bias, x_zero = elements
-    shift = (_HALF_RANGE if weights.dtype == np.int8 else 0) - (0 if signed else _HALF_RANGE)
-    K = prod(weights.shape[1:])
-    sums = weights.reshape(len(weights), K).sum(axis=1, dtype=np.int64) + K * shift
-    offsets = x_zero * (K * zeros - sums)
-    if bias is not None:
-        offsets = offsets + bias
-    return offset_places(offsets.astype(np.int32), groups, width)
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        epilogue = place_integer_epilogue(self.tail, FIRST_DEPTHWISE_OPERAND)
+        write_dot_depthwise(module, symbol, self.code, self.tail.expr.type, epilogue)
