@@ -12,10 +12,8 @@ import sardonyx.providers.cpu.kernels
 from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.row_expr import RowFold
 from sardonyx.codegen.emit.types import BF16, F16, F32, I8, I32, I64, U8
-from sardonyx.codegen.kernels.attention import AttentionShape, Masking
 from sardonyx.codegen.kernels.attention.blocks import AttentionShape, Masking
 from sardonyx.codegen.kernels.attention.group_query import Rotation
-from sardonyx.codegen.kernels.dot_blocks import DotPanels
 from sardonyx.codegen.kernels.dot_conv import DotConvCode
 from sardonyx.codegen.kernels.dot_depthwise import DotDepthwiseCode
 from sardonyx.codegen.kernels.elementwise import Access

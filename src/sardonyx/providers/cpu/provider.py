@@ -58,9 +58,8 @@ class CpuProvider:
 
     name = NAME
     preferred_layout = Layout.NHWC
-    preferred_operators = frozenset(["STFT"])
     memory: Memory = HOST
-    preferred_operators = frozenset(["QLinearAdd", "QLinearLeakyRelu", "QLinearMul", "QLinearSigmoid", "QLinearWhere"])
+    preferred_operators = frozenset(["QLinearAdd", "QLinearLeakyRelu", "QLinearMul", "QLinearSigmoid", "QLinearWhere", "STFT"])
 
     def __init__(self, target: Target, threads: int, *, flushes_denormals: bool = False) -> None:
         """Make a provider that compiles for `target`, runs on `threads` threads, and may take denormal numbers as zero."""
