@@ -16,10 +16,11 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.arena import Lifetime, place
 from sardonyx.dtypes import OnnxValue
 from sardonyx.forks import new_lock
-from sardonyx.provider import HOST, Bound, Memory, TensorSpec
+from sardonyx.provider import HOST, Bound, DeviceBuffer, Memory, TensorSpec
 from sardonyx.runtime.failures import blame, check_bound, check_sizes
 from sardonyx.runtime.memory import out_of_memory, size_bytes
 from sardonyx.runtime.plan import Plan, ProgramStep, Segment
+from sardonyx.runtime.result_memory import LEAST_BYTES, ResultMemory
 from sardonyx.trace import span
 
 __all__ = ["Binder", "Binding", "BoundStep", "Shapes", "Tenant", "bind_steps", "segment_binder"]
@@ -135,21 +136,21 @@ class Tenant:
     """The slot that it is the value of; None for scratch memory, which only its step uses."""
 
 
-def segment_binder(plan: Plan, capacity: int = 64) -> Binder[Segment]:
-    """Return the bindings of the segments of `plan`.
+def segment_binder(plan: Plan, results: ResultMemory | None = None, capacity: int = 64) -> Binder[Segment]:
+    """Return the bindings of the segments of `plan`, whose large results lie in `results`, or in memory that nobody keeps.
 
     Steps run in their order, so memory is free after the last step that reads it.
     """
-    return Binder(functools.partial(_bind_segment, plan), capacity)
+    return Binder(functools.partial(_bind_segment, plan, results or ResultMemory(0)), capacity)
 
 
-def _bind_segment(plan: Plan, segment: Segment, shapes: Shapes) -> Binding:
+def _bind_segment(plan: Plan, results: ResultMemory, segment: Segment, shapes: Shapes) -> Binding:
     def place_in_order(tenants: Sequence[Tenant]) -> tuple[list[int], int]:
         ends = [tenant.step if tenant.slot is None else plan.last_use[tenant.slot] for tenant in tenants]
         return place([Lifetime(tenant.size_bytes, tenant.step, end) for tenant, end in zip(tenants, ends, strict=True)])
 
     known, indices = dict(zip(segment.entries, shapes, strict=True)), range(segment.start, segment.stop)
-    return bind_steps(plan, indices, known, lambda slot: plan.last_use[slot] < segment.stop, place_in_order)
+    return bind_steps(plan, indices, known, lambda slot: plan.last_use[slot] < segment.stop, place_in_order, results)
 
 
 def bind_steps(
@@ -158,6 +159,7 @@ def bind_steps(
     known: dict[int, tuple[int, ...] | None],
     is_local: Callable[[int], bool],
     place_tenants: Callable[[Sequence[Tenant]], tuple[list[int], int]],
+    results: ResultMemory,
 ) -> Binding:
     """Bind some steps of a plan.
 
@@ -167,6 +169,7 @@ def bind_steps(
         known: the shapes of what they read from elsewhere, by slot; those that they make are added.
         is_local: whether a slot is read by these steps only.
         place_tenants: gives those of one memory their offsets, and the size of all.
+        results: what large tensors of the host lie in that leave these steps.
     """
     bounds: list[Bound | None] = []
     wanted: dict[str, list[Tenant]] = {}
@@ -194,7 +197,7 @@ def bind_steps(
         if total:
             arena_bytes[name] = total
     pairs = zip(indices, bounds, strict=True)
-    steps = tuple(None if bound is None else _bound_step(plan, index, bound, offsets) for index, bound in pairs)
+    steps = tuple(None if bound is None else _bound_step(plan, index, bound, offsets, results) for index, bound in pairs)
     return Binding(steps, arena_bytes, tuple(indices))
 
 
@@ -216,16 +219,18 @@ def _may_escape(plan: Plan, indices: Sequence[int]) -> set[int]:
     return {slot for step in steps if isinstance(step, ProgramStep) and step.program.makes_outputs for slot in step.inputs}
 
 
-def _bound_step(plan: Plan, index: int, bound: Bound, offsets: dict[tuple[int, int | None], int]) -> BoundStep:
+def _bound_step(
+    plan: Plan, index: int, bound: Bound, offsets: dict[tuple[int, int | None], int], results: ResultMemory
+) -> BoundStep:
     step = plan.steps[index]
     if not isinstance(step, ProgramStep):
         raise ValueError("a copy is not bound")
     places = tuple(offsets.get((index, slot)) for slot in step.outputs)
-    makers = tuple(_maker(step.memory, spec) for spec in bound.outputs)
+    makers = tuple(_maker(step.memory, spec, results) for spec in bound.outputs)
     return BoundStep(bound, places, makers, offsets.get((index, None), 0))
 
 
-def _maker(memory: Memory, spec: TensorSpec | None) -> Callable[[], OnnxValue] | None:
+def _maker(memory: Memory, spec: TensorSpec | None, results: ResultMemory) -> Callable[[], OnnxValue] | None:
     """Return what makes a tensor with a buffer of its own.
 
     Small ones of the host are plain arrays: aligning them would cost more.
@@ -233,13 +238,15 @@ def _maker(memory: Memory, spec: TensorSpec | None) -> Callable[[], OnnxValue] |
     if spec is None:
         return None
     size = size_bytes(spec)
-    if memory is HOST and size < _ALIGNED_FROM_BYTES:
+    if memory is not HOST:
+        return functools.partial(_make, memory.allocate, memory, size, spec)
+    if size < _ALIGNED_FROM_BYTES:
         return functools.partial(np.empty, spec.shape, spec.dtype.numpy)
-    return functools.partial(_make, memory, size, spec)
+    return functools.partial(_make, memory.allocate if size < LEAST_BYTES else results.take, memory, size, spec)
 
 
-def _make(memory: Memory, size: int, spec: TensorSpec) -> OnnxValue:
+def _make(allocate: Callable[[int], DeviceBuffer], memory: Memory, size: int, spec: TensorSpec) -> OnnxValue:
     try:
-        return memory.view(memory.allocate(size), 0, spec.dtype, spec.shape)
+        return memory.view(allocate(size), 0, spec.dtype, spec.shape)
     except MemoryError as error:
         raise out_of_memory(f"a tensor {spec.dtype}{list(spec.shape)}, {size} bytes") from error

@@ -13,16 +13,19 @@ from sardonyx.arena import place_apart
 from sardonyx.runtime.bind import Binder, Binding, Shapes, Tenant, bind_steps
 from sardonyx.runtime.dependencies import BindingRegion, Dependencies
 from sardonyx.runtime.plan import Plan
+from sardonyx.runtime.result_memory import ResultMemory
 
 __all__ = ["region_binder"]
 
 
-def region_binder(plan: Plan, order: Dependencies, capacity: int = 64) -> Binder[BindingRegion]:
-    """Return the bindings of the regions of `plan`."""
-    return Binder(functools.partial(_bind_region, plan, order), capacity)
+def region_binder(
+    plan: Plan, order: Dependencies, results: ResultMemory | None = None, capacity: int = 64
+) -> Binder[BindingRegion]:
+    """Return the bindings of the regions of `plan`, whose large results lie in `results`, or in memory that nobody keeps."""
+    return Binder(functools.partial(_bind_region, plan, order, results or ResultMemory(0)), capacity)
 
 
-def _bind_region(plan: Plan, order: Dependencies, region: BindingRegion, shapes: Shapes) -> Binding:
+def _bind_region(plan: Plan, order: Dependencies, results: ResultMemory, region: BindingRegion, shapes: Shapes) -> Binding:
     inside = sum(1 << index for index in region.steps)
     given_out = set(plan.outputs)
 
@@ -36,7 +39,7 @@ def _bind_region(plan: Plan, order: Dependencies, region: BindingRegion, shapes:
         apart = [sum(1 << other for other in places if _may_overlap(index, other, used, before)) for index in places]
         return place_apart([tenant.size_bytes for tenant in tenants], apart)
 
-    return bind_steps(plan, region.steps, dict(zip(region.entries, shapes, strict=True)), is_local, place_by_order)
+    return bind_steps(plan, region.steps, dict(zip(region.entries, shapes, strict=True)), is_local, place_by_order, results)
 
 
 def _may_overlap(left: int, right: int, used: Sequence[int], before: Sequence[int]) -> bool:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.held_memory import HeldKind, HeldMemory, held_array
-from sardonyx.provider import ReportsMemory
+from sardonyx.provider import HOST, ReportsMemory
 from sardonyx.runtime.bind import Binding
 from sardonyx.runtime.memory import ArenaPool, size_bytes
 from sardonyx.runtime.plan import Plan, ProgramStep
+from sardonyx.runtime.result_memory import ResultMemory
 
 __all__ = ["ExecutorMemory", "executor_memory", "joined"]
 
@@ -22,7 +23,7 @@ class ExecutorMemory:
     held: tuple[HeldMemory, ...] = ()
     """Blocks of weights and of code, on the host; some may be the same."""
     arenas: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    """Memory -> the bytes of its arenas, idle ones and those in use."""
+    """Memory -> the bytes of its arenas, idle ones and those in use, and of blocks that results lay in and the next ones will."""
     shared_arena_bytes: int = 0
     """Those of arenas that other sessions use too, not in `arenas`."""
     bindings: int = 0
@@ -35,14 +36,16 @@ class ExecutorMemory:
     """Providers whose programs do not say what they keep."""
 
 
-def executor_memory(plan: Plan, pools: Mapping[str, ArenaPool], known: Sequence[Binding]) -> ExecutorMemory:
-    """Return what an executor of `plan` keeps in its `pools` and for what is `known` of shapes, the latest used last."""
+def executor_memory(plan: Plan, pools: Mapping[str, ArenaPool], results: ResultMemory, known: Sequence[Binding]) -> ExecutorMemory:
+    """Return what an executor of `plan` keeps in its `pools`, for `results`, and for what is `known` of shapes, the latest last."""
     steps = [step for step in plan.steps if isinstance(step, ProgramStep)]
     constants = [held_array(array, HeldKind.WEIGHTS) for _, array in plan.constants]
     programs = [block for step in steps if isinstance(step.program, ReportsMemory) for block in step.program.memory_held()]
+    arenas = collections.Counter({HOST.name: results.idle_bytes})
+    arenas.update({name: pool.held_bytes for name, pool in pools.items() if not pool.is_shared})
     return ExecutorMemory(
         held=(*constants, *programs),
-        arenas={name: pool.held_bytes for name, pool in pools.items() if pool.held_bytes and not pool.is_shared},
+        arenas={name: size for name, size in arenas.items() if size},
         shared_arena_bytes=max((pool.held_bytes for pool in pools.values() if pool.is_shared), default=0),
         bindings=len(known),
         binding_bytes=sum(_binding_bytes(plan, binding) for binding in known),

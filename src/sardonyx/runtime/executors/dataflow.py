@@ -18,6 +18,7 @@ from sardonyx.runtime.dependencies import find_dependencies, reads_of, writes_of
 from sardonyx.runtime.executor_memory import ExecutorMemory, executor_memory
 from sardonyx.runtime.memory import ArenaPool, arena_pools
 from sardonyx.runtime.plan import CopyStep, Plan, Step
+from sardonyx.runtime.result_memory import ResultMemory
 from sardonyx.runtime.run_step import copy, place_targets, run_program, run_trivial, shape_of
 
 __all__ = ["DataflowExecutor", "DataflowRun"]
@@ -30,7 +31,8 @@ class DataflowExecutor:
         """Make an executor of `plan`, with empty tables and, where it has none of its own, `shared` arenas of the host."""
         self.plan = plan
         self.order = find_dependencies(plan)
-        self.binder = region_binder(plan, self.order)
+        self._results = ResultMemory(len(plan.outputs))
+        self.binder = region_binder(plan, self.order, self._results)
         self.pools = arena_pools(plan, shared)
         self._template: list[OnnxValue] = [None] * plan.slot_count
         for slot, array in plan.constants:
@@ -46,14 +48,14 @@ class DataflowExecutor:
         return self._work(DataflowRun(self, frame))
 
     def trim(self, *, arenas_only: bool = False) -> int:
-        """Give back idle arenas, and bindings unless told otherwise; returns the bytes of the arenas."""
+        """Give back idle arenas and blocks of results, and bindings unless told otherwise; returns the bytes of the memory."""
         if not arenas_only:
             self.binder.clear()
-        return sum(pool.trim() for pool in self.pools.values())
+        return sum(pool.trim() for pool in self.pools.values()) + self._results.trim()
 
     def memory(self) -> ExecutorMemory:
         """Return what it keeps between runs."""
-        return executor_memory(self.plan, self.pools, self.binder.known())
+        return executor_memory(self.plan, self.pools, self._results, self.binder.known())
 
     def _frame(self, inputs: Sequence[OnnxValue], captures: Sequence[OnnxValue]) -> list[OnnxValue]:
         frame = self._template.copy()

@@ -12,6 +12,7 @@ from sardonyx.runtime.bind import Binder, Binding, Shapes, segment_binder
 from sardonyx.runtime.executor_memory import ExecutorMemory, executor_memory
 from sardonyx.runtime.memory import ArenaPool, arena_pools
 from sardonyx.runtime.plan import CopyStep, Plan, ProgramStep, Segment, Step, needs_no_shapes
+from sardonyx.runtime.result_memory import ResultMemory
 from sardonyx.runtime.run_step import call, copy, output_in, place_targets, run_program, run_trivial, shape_of
 
 __all__ = ["OnlyProgram", "SequentialExecutor", "TailedProgram"]
@@ -47,7 +48,8 @@ class SequentialExecutor:
     def __init__(self, plan: Plan, shared: ArenaPool | None = None) -> None:
         """Make an executor of `plan`, with empty tables and, where it has none of its own, `shared` arenas of the host."""
         self._plan = plan
-        self._binder = segment_binder(plan)
+        self._results = ResultMemory(len(plan.outputs))
+        self._binder = segment_binder(plan, self._results)
         self._pools = arena_pools(plan, shared)
         self._template: list[OnnxValue] = [None] * plan.slot_count
         for slot, array in plan.constants:
@@ -77,14 +79,14 @@ class SequentialExecutor:
         return [frame[slot] for slot in plan.outputs]
 
     def trim(self, *, arenas_only: bool = False) -> int:
-        """Give back idle arenas, and bindings unless told otherwise; returns the bytes of the arenas."""
+        """Give back idle arenas and blocks of results, and bindings unless told otherwise; returns the bytes of the memory."""
         if not arenas_only:
             self._binder.clear()
-        return sum(pool.trim() for pool in self._pools.values())
+        return sum(pool.trim() for pool in self._pools.values()) + self._results.trim()
 
     def memory(self) -> ExecutorMemory:
         """Return what it keeps between runs."""
-        return executor_memory(self._plan, self._pools, self._binder.known())
+        return executor_memory(self._plan, self._pools, self._results, self._binder.known())
 
     def find_tailed(self) -> TailedProgram | None:
         """Return the plan as a program and what follows from its results; None where it is something else."""
