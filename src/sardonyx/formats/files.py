@@ -13,10 +13,11 @@ import contextlib
 import errno
 import mmap
 import os
+import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from sardonyx.cancellation import check_cancelled
 from sardonyx.errors import Fail, InvalidArgument, NoSuchFile, SardonyxError
 from sardonyx.forks import new_lock
 
-__all__ = ["Content", "FileContent", "FileStamp", "MemoryContent", "map_file", "open_content", "read_file", "stamp_of"]
+__all__ = ["Content", "FileContent", "FileStamp", "MemoryContent", "map_file", "open_content", "read_file", "replaced", "stamp_of"]
 
 _SMALL_BYTES = 4 << 20
 """Smaller files are read as a whole."""
@@ -164,6 +165,19 @@ def map_file(path: Path, what: str, *, follow_links: bool = True) -> memoryview:
         raise _open_error(error, path, what) from error
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def replaced(path: Path) -> Iterator[IO[bytes]]:
+    """Provide a new file that takes the place of `path` when the block succeeds, and vanishes when it fails."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("xb") as stream:
+            yield stream
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def _opened(path: Path, what: str, follow_links: bool) -> tuple[int, os.stat_result]:

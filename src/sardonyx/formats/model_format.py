@@ -88,10 +88,14 @@ class ModelFile:
             name: a name.
         """
         tensor = Tensor(dtype, shape, stored(self.content, offset, size_bytes, dtype, shape), name)
+        self.note(tensor, offset, size_bytes)
+        return tensor
+
+    def note(self, tensor: Tensor, offset: int, size_bytes: int) -> None:
+        """Remember where in the file the elements of a tensor are that was made by other means than `tensor`."""
         number = self._places.get((offset, size_bytes))
         if number is not None:
             self.placed[tensor] = number
-        return tensor
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -9,10 +9,7 @@ for: the time to load depends on the number of nodes, not of weights. A file tha
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TypeAlias
 
@@ -20,7 +17,7 @@ from sardonyx.errors import Fail, InvalidArgument, InvalidProtobuf, SardonyxErro
 from sardonyx.forks import without_fork
 from sardonyx.formats.external_data import ExternalData, InMemory
 from sardonyx.formats.external_write import DataFile, Locate, store_where
-from sardonyx.formats.files import Content, FileStamp, MemoryContent
+from sardonyx.formats.files import Content, FileStamp, MemoryContent, replaced
 from sardonyx.formats.onnx_read import read_model
 from sardonyx.formats.onnx_tensor import TensorReader, write_tensor
 from sardonyx.formats.onnx_write import write_model
@@ -197,7 +194,7 @@ def save_located(model: Model, path: Path, locate: Locate) -> None:
 
 def _save_with_data(model: Model, path: Path, data_path: Path, least_bytes: int) -> None:
     proto = protos().ModelProto()
-    with _replaced(data_path) as stream:
+    with replaced(data_path) as stream:
         write_model(proto, model, DataFile(stream, data_path.name, least_bytes=least_bytes).store)
     _replace(path, _serialized(proto, model))
 
@@ -214,21 +211,8 @@ def _serialized(proto: Message, model: Model) -> bytes:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    with _replaced(path) as stream:
+    with replaced(path) as stream:
         stream.write(content)
-
-
-@contextlib.contextmanager
-def _replaced(path: Path) -> Iterator[IO[bytes]]:
-    """Provide a new file that takes the place of `path` when the block succeeds, and vanishes when it fails."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("xb") as stream:
-            yield stream
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _data_bytes(model: Model) -> int:

@@ -25,10 +25,11 @@ from sardonyx.providers.reference.registry import find_kernel
 from sardonyx.providers.reference.whole import run_model
 from sardonyx.session.custom_operators import lookup_of
 from sardonyx.session.extensions import installed_passes, installed_rules, usable_passes, usable_rules
+from sardonyx.session.saving import save_model
 from sardonyx.session.settings.settings import OptimizeSettings, SaveSettings, Settings
 from sardonyx.session.stages.load import FIRST_WITH_DEFAULTS, fix_dimensions
 from sardonyx.session.stages.source import Source
-from sardonyx.trace import span
+from sardonyx.trace import event, span
 
 __all__ = ["optimize_file", "optimize_model", "save_optimized", "target_of"]
 
@@ -130,7 +131,9 @@ def save_optimized(model: Model, settings: SaveSettings) -> None:
     """Save the optimized model where the settings say so, with its data beside it where they say that, or where it is large."""
     if settings.path:
         least_bytes = settings.data_least_bytes if settings.data_name else 4096
-        onnx_format.save(model, settings.path, data_name=settings.data_name, least_bytes=least_bytes)
+        path = Path(settings.path)
+        for loss in save_model(model, path, settings.format, data_name=settings.data_name, least_bytes=least_bytes):
+            event("save.lost", path=settings.path, where=loss.where, what=loss.what)
 
 
 def _save_problem(problem: Problem, folder: str) -> str:

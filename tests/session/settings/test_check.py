@@ -48,7 +48,7 @@ def test_others_are_not(key: str, text: str) -> None:
         ort.SessionOptions().add_session_config_entry(key, text)
 
 
-@pytest.mark.parametrize(("key", "text"), [("session.enable_moe_expert_counting", "1"), ("session.save_model_format", "ORT")])
+@pytest.mark.parametrize(("key", "text"), [("session.enable_moe_expert_counting", "1")])
 def test_what_is_not_done_here_is_warned_of(key: str, text: str) -> None:
     """With the reason."""
     with pytest.warns(UserWarning, match=f"the session config entry {key} = '{text}' has no effect: "):

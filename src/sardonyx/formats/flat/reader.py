@@ -173,6 +173,16 @@ class Table:
         """Return a text; empty where it is absent. Raises InvalidFlatBuffer where it is no UTF-8."""
         return cast(str, self._once(field, Kind.TEXT))
 
+    def octets(self, field: str) -> bytes:
+        """Return the bytes of a text, which may be no UTF-8; empty where it is absent."""
+        place = self._at(self._expect(field, Kind.TEXT), 4)
+        return b"" if place is None else self._octets_at(place, field)
+
+    def octet_list(self, field: str) -> list[bytes]:
+        """Return the bytes of each text of a vector, which may be no UTF-8."""
+        start, count = self._list(self._expect(field, Kind.TEXTS))
+        return [self._octets_at(start + 4 * index, f"{field}[{index}]") for index in range(count)]
+
     def table(self, field: str) -> Table | None:
         """Return the table that a field leads to; None where it is absent."""
         return cast("Table | None", self._once(field, Kind.TABLE))
@@ -252,6 +262,11 @@ class Table:
     def _text(self, field: Field) -> str:
         place = self._at(field, 4)
         return "" if place is None else self._text_at(place, field.name)
+
+    def _octets_at(self, place: int, label: str) -> bytes:
+        start, count = self._file.vector(place, 1, self.path, label)
+        self._file.charge(count, self.path, label)
+        return bytes(self._file.content.read(start, count))
 
     def _text_at(self, place: int, label: str) -> str:
         start, count = self._file.vector(place, 1, self.path, label)

@@ -8,7 +8,7 @@ __all__ = ["IGNORED", "IGNORED_OF_RUNS"]
 
 _ARENA = "memory is planned for each shape, and given back by `InferenceSession.trim`"
 _SPINNING = "threads spin for a bounded time before they sleep, longer while a run is on"
-_ORT_FORMAT = "models are read and written in ONNX's format only"
+_ORT_FORMAT = "models of ONNX Runtime's format are read like all others"
 _LOGGING = "verbose messages have one level"
 _BLOCKS = "blocks of weights are as large as the model has them, and providers decide how they compute"
 
@@ -36,7 +36,7 @@ IGNORED = (
     Ignored("session.inter_op.", _SPINNING),
     Ignored("session.intra_op.", _SPINNING),
     Ignored("session.kernel_dispatch_policy", "providers choose their kernels"),
-    Ignored("session.load_model_format", _ORT_FORMAT, "ONNX"),
+    Ignored("session.load_model_format", "the format of a model is recognised by its content"),
     Ignored("session.log_verbosity_level", _LOGGING),
     Ignored("session.moe.offload.", "the weights of experts stay where providers have them"),
     Ignored("session.moe_expert_counter_", "experts are not counted"),
@@ -47,7 +47,6 @@ IGNORED = (
     Ignored(
         "session.save_external_prepacked_constant_initializers", "compiled models hold packed weights: `ep.context_enable`", "0"
     ),
-    Ignored("session.save_model_format", _ORT_FORMAT, "ONNX"),
     Ignored("session.strict_workspace_verification", _ARENA),
     Ignored("session.use_deterministic_compute", "which thread runs a task does not change what it computes"),
     Ignored("session.use_device_allocator_for_initializers", "providers choose how they hold weights"),

@@ -82,6 +82,12 @@ LAYOUT_FOLDER = Option(
 )
 
 SAVED_PATH = Option("session.optimized_model_filepath", PATH, "", "`optimized_model_filepath`")
+SAVED_FORMAT = Option(
+    "session.save_model_format",
+    TEXT,
+    "",
+    "the format of the optimized model, such as ORT or ONNX; where empty, the suffix of its name decides, `.ort` or any other",
+)
 SAVED_DATA = Option(
     "session.optimized_model_external_initializers_file_name", PATH, "", "a file beside the optimized model for its weights"
 )
@@ -230,7 +236,7 @@ KEYS: Mapping[str, tuple[Option[object], ...]] = {
         LAYOUT_FOLDER,
         *_OPTIMIZER_FLAGS,
     ),
-    "The optimized model": (SAVED_PATH, SAVED_DATA, SAVED_LEAST, SAVED_ASSIGNMENT),
+    "The optimized model": (SAVED_PATH, SAVED_FORMAT, SAVED_DATA, SAVED_LEAST, SAVED_ASSIGNMENT),
     "Placement": (
         PLACEMENT,
         PLACEMENT_PROFILE,

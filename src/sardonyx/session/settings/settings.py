@@ -103,6 +103,8 @@ class SaveSettings:
 
     path: str = ""
     """Its file; "" for nowhere."""
+    format: str = ""
+    """The format; "" to decide by the suffix of the path."""
     data_name: str = ""
     """The file beside it for its weights; "" to decide by size."""
     data_least_bytes: int = 0
@@ -276,6 +278,7 @@ def read_settings(options: SessionOptions, disabled: Iterable[str] = (), *, veri
         optimize=_optimize(options, entries, disabled, verify=verify),
         save=SaveSettings(
             path=str(options.optimized_model_filepath or keys.SAVED_PATH.read(entries)),
+            format=keys.SAVED_FORMAT.read(entries),
             data_name=keys.SAVED_DATA.read(entries),
             data_least_bytes=keys.SAVED_LEAST.read(entries),
             notes_providers=keys.SAVED_ASSIGNMENT.read(entries),

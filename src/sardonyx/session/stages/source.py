@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.errors import locating
 from sardonyx.forks import without_fork
 from sardonyx.formats.files import FileStamp
 from sardonyx.formats.opened import OpenedModel
@@ -45,13 +46,17 @@ class Source:
         """
         with without_fork():
             from sardonyx.formats import models  # which a model that is known does not need
+            from sardonyx.optimize.blocked_layout import make_plain
             from sardonyx.optimize.edit import clone_model
 
         if isinstance(self.given, Model):
             copy = clone_model(self.given)
             copy.functions = {key: _copied(function) for key, function in copy.functions.items()}
             return copy
-        return models.load(self.given, external_dir=settings.external_folder, in_memory=settings.in_memory(), opened=opened)
+        model = models.load(self.given, external_dir=settings.external_folder, in_memory=settings.in_memory(), opened=opened)
+        with locating(f"model {model.label}"):
+            make_plain(model)
+        return model
 
     def check(self) -> None:
         """Raise Fail where a file of the model is not what it was when it was read before."""
