@@ -19,6 +19,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "control_flow": ("If", "Loop", "Scan"),
     "conv": (f"{_NHWC}Conv",),
     "conv_transpose": (f"{_NHWC}ConvTranspose",),
+    "deform_conv": ("DeformConv",),
     "elementwise": (*ELEMENTWISE, *(f"{_CONTRIB}{name}" for name in sorted(MICROSOFT_ELEMENTWISE))),
     "gather": ("Gather", "GatherElements", "GatherND", "OneHot", "Scatter", "ScatterElements", "ScatterND"),
     "grid": ("GridSample", f"{_CONTRIB}GridSample"),
