@@ -99,7 +99,7 @@ FOLLOWS = {
 
 def _kernels() -> Iterator[type[Any]]:
     package = sardonyx.providers.cpu.kernels
-    modules = [importlib.import_module(f"{package.__name__}.{found.name}") for found in pkgutil.iter_modules(package.__path__)]
+    modules = [importlib.import_module(found.name) for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
     for module in (*modules, strided):
         for name, kernel in vars(module).items():
             if name.endswith("Kernel") and getattr(kernel, "__module__", "") == module.__name__:

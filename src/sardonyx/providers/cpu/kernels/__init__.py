@@ -19,12 +19,14 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "control_flow": ("If", "Loop", "Scan"),
     "conv": (f"{_NHWC}Conv",),
     "conv_transpose": (f"{_NHWC}ConvTranspose",),
-    "deform_conv": ("DeformConv",),
     "elementwise": (*ELEMENTWISE, *(f"{_CONTRIB}{name}" for name in sorted(MICROSOFT_ELEMENTWISE))),
     "gather": ("Gather", "GatherElements", "GatherND", "OneHot", "Scatter", "ScatterElements", "ScatterND"),
-    "grid": ("GridSample", f"{_CONTRIB}GridSample"),
     "group_norm": (f"{_NHWC}GroupNormalization",),
     "group_query": (f"{_CONTRIB}GroupQueryAttention",),
+    "images.deform_conv": ("DeformConv",),
+    "images.grid": ("GridSample", f"{_CONTRIB}GridSample"),
+    "images.roi": ("MaxRoiPool", "RoiAlign"),
+    "images.unpool": ("MaxUnpool",),
     "lrn": ("LRN",),
     "matmul": ("Gemm", "MatMul"),
     "ml_feature": (f"{_ML}LabelEncoder", f"{_ML}Normalizer", f"{_ML}OneHotEncoder"),
@@ -80,7 +82,6 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "resize": ("Resize", "Upsample"),
     "reverse": ("ReverseSequence",),
     "rnn": ("GRU", "LSTM", "RNN"),
-    "roi": ("MaxRoiPool", "RoiAlign"),
     "rotary": ("RotaryEmbedding",),
     "rows": (f"{_ROWS}Rows",),
     "select": ("Compress", "NonZero"),
@@ -89,9 +90,8 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "sort": ("NonMaxSuppression", "Unique"),
     "spectrum": ("DFT", "STFT"),
     "top_k": ("TopK",),
-    "unpool": ("MaxUnpool",),
 }
-"""Module -> the operators that it registers, each with its domain where that is not ai.onnx."""
+"""Module, below this package -> the operators that it registers, each with its domain where that is not ai.onnx."""
 
 _OWNERS = {operator: family for family, operators in FAMILIES.items() for operator in operators}
 

@@ -1,0 +1,1 @@
+"""Families of kernels of images, one file each."""
