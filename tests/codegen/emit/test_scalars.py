@@ -22,7 +22,9 @@ def _key(expr: ElementExpr) -> list[object]:
 
 def test_expressions_that_differ_by_scalars_are_one() -> None:
     """The numbers become words, in the order in which they are met."""
-    (one, first), (other, second) = (lift_scalars(argument(0, F32) * scalar(x, F32) + scalar(y, F32)) for x, y in ((2, 3), (5, 7)))
+    ((one,), first), ((other,), second) = (
+        lift_scalars(argument(0, F32) * scalar(x, F32) + scalar(y, F32)) for x, y in ((2, 3), (5, 7))
+    )
     assert _key(one) == _key(other)
     assert (first, second) == (
         (scalar_word(2.0, F32), scalar_word(3.0, F32)),
@@ -32,7 +34,7 @@ def test_expressions_that_differ_by_scalars_are_one() -> None:
 
 def test_a_number_that_is_used_twice_is_one_word() -> None:
     """A scale by which is divided and then multiplied."""
-    expr, words = lift_scalars(argument(0, F32) / scalar(0.3, F32) * scalar(0.3, F32))
+    (expr,), words = lift_scalars(argument(0, F32) / scalar(0.3, F32) * scalar(0.3, F32))
     assert len(words) == 1
     assert [step.primitive for step in number([expr])[0]].count("parameter") == 1
 
@@ -43,10 +45,17 @@ def test_equal_words_of_two_types_are_two() -> None:
     assert lift_scalars(expr)[1] == (3, 3)
 
 
+def test_expressions_of_one_kernel_share_their_scalars() -> None:
+    """A number in two of them is one word."""
+    (one, other), words = lift_scalars(argument(0, F32) * scalar(0.3, F32), argument(0, F32) * scalar(0.3, F32) + scalar(0.7, F32))
+    assert len(words) == 2
+    assert _key(one) == _key(other)[:3]
+
+
 def test_constants_stay() -> None:
     """They are part of the code."""
     expr = argument(0, F32) * constant(0.5, F32)
-    assert lift_scalars(expr) == (expr, ())
+    assert lift_scalars(expr) == ((expr,), ())
 
 
 @pytest.mark.parametrize(
@@ -69,7 +78,7 @@ def test_a_word_begins_with_the_bytes_of_the_number(value: float, kind: Type, pa
 def test_a_kernel_reads_the_scalars_of_its_call(level: str, kind: Type, value: float) -> None:
     """Of every type, beside another one, through the driver, in a step after one that has more scalars."""
     target = host_target(level)
-    expr, words = lift_scalars(argument(0, F32) * scalar(2.5, F32) + scalar(value, kind).to(F32))
+    (expr,), words = lift_scalars(argument(0, F32) * scalar(2.5, F32) + scalar(value, kind).to(F32))
     module, engine = Module(target), Engine(target)
     accesses = [Access.ORDERED, Access.ORDERED]
     write_map(module, "map", [F32], [expr], accesses)
@@ -93,14 +102,14 @@ def test_only_kernels_have_scalars() -> None:
     """A function has no parameters of a call."""
     module = Module(host_target())
     with module.function("f") as f, pytest.raises(TypeError, match="f is no kernel, so it has no scalars"):
-        write_expressions(f, [lift_scalars(scalar(0.3, F32))[0]], [])
+        write_expressions(f, lift_scalars(scalar(0.3, F32))[0], [])
 
 
 def test_what_is_computed_of_scalars_is_one() -> None:
     """As float32 computes it, a product and a sum rounded once; and nothing is where an argument is part of it."""
     a, b, c = scalar(0.1, F32), scalar(0.7, F32), scalar(3, U8)
     ratio = a / b + OPERATORS["multiply_add"](a, b, c.to(F32)) * 2.0 - 1.0
-    expr, words = lift_scalars(argument(0, F32) * ratio)
+    (expr,), words = lift_scalars(argument(0, F32) * ratio)
     x, y = np.float32(0.1), np.float32(0.7)
     expected = x / y + np.float32(np.float64(x) * np.float64(y) + 3) * np.float32(2) - np.float32(1)
     assert [step.primitive for step in number([expr])[0]] == ["argument", "parameter", "mul"]

@@ -51,6 +51,7 @@ def _windows(x: Array) -> Array:
 _EXACT = {
     "max": np.nanmax,
     "mean": np.nanmean,
+    "sum": np.nansum,
     "norm1": lambda x, axis: np.nansum(np.abs(x), axis=axis),
     "norm2": lambda x, axis: np.sqrt(np.nansum(x * x, axis=axis)),
 }

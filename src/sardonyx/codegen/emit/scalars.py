@@ -1,7 +1,7 @@
 """Numbers that a kernel gets with each call, so that expressions which differ by numbers only are one kernel.
 
 scaled = argument(0, F32) * scalar(0.0473, F32)
-code, numbers = lift_scalars(scaled)         argument(0) * parameter(0), and the number as a word
+(code,), numbers = lift_scalars(scaled)      argument(0) * parameter(0), and the number as a word
 KernelCall(…, scalars=numbers)               which the kernel finds before its parameters
 """
 
@@ -26,8 +26,8 @@ def scalar(value: Number, kind: Type) -> ElementExpr:
     return ElementExpr("scalar", kind, (), value)
 
 
-def lift_scalars(expr: ElementExpr) -> tuple[ElementExpr, tuple[int, ...]]:
-    """Return the expression with parameter i in the place of its i-th different scalar, and the words of these.
+def lift_scalars(*exprs: ElementExpr) -> tuple[tuple[ElementExpr, ...], tuple[int, ...]]:
+    """Return the expressions of a kernel with parameter i in the place of their i-th different scalar, and the words of these.
 
     Scalars are equal where type and word are: a scale that is used twice is one parameter.
     """
@@ -39,7 +39,8 @@ def lift_scalars(expr: ElementExpr) -> tuple[ElementExpr, tuple[int, ...]]:
         index = places.setdefault((node.type, scalar_word(node.value, node.type)), len(places))
         return ElementExpr("parameter", node.type, (), index)
 
-    return rebuild(rebuild(expr, _computed), replace), tuple(word for _, word in places)
+    lifted = tuple(rebuild(rebuild(expr, _computed), replace) for expr in exprs)
+    return lifted, tuple(word for _, word in places)
 
 
 def _computed(node: ElementExpr) -> ElementExpr:

@@ -1,7 +1,9 @@
-"""Pooling over channels-last data: the greatest element, the mean or a norm of each window, vectors along the channels.
+"""Pooling over channels-last data: the greatest element, the sum, the mean or a norm of each window, vectors along the channels.
 
 A window is gone through tap by tap, those in the padding left out, for several vectors of channels at a time. A fold is one chain
-in the order of taps, for every element by itself: no block, thread or position changes bits.
+in the order of taps, for every element by itself: no block, thread or position changes bits. What is folded of an element, and what
+is stored of the result, may be expressions: integers of 8 bits are averaged as the floats that they stand for, and stored as such
+integers.
 """
 
 from __future__ import annotations
@@ -12,12 +14,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from sardonyx.codegen.emit.builder import Function, Variable
+from sardonyx.codegen.emit.expr import ElementExpr, argument
+from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.emit.types import F32, Kind, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AXIS_WORDS, AxisValues, WindowAxis, axis_words, blocks, least, read_axes, taps_inside
 
-__all__ = ["FOLDS", "PoolParams", "write_pool"]
+__all__ = ["FLOATS", "FOLDS", "PoolParams", "PoolTypes", "write_pool"]
+
+_X = argument(0, F32)
 
 INPUT, OUTPUT = range(2)
 """The buffers of the kernel."""
@@ -109,16 +115,58 @@ def _give_mean(b: Function, state: Sequence[Register], count: Register) -> Regis
     return state[0] / count.to(F32)
 
 
+def _give_first(b: Function, state: Sequence[Register], count: Register) -> Register:
+    return state[0]
+
+
+def _take_greatest_integer(b: Function, state: Sequence[Variable], x: Register) -> None:
+    state[0].set(b.max(x, state[0].value))
+
+
+def _fold_of(name: str, kind: Type) -> Fold:
+    """Return a fold of FOLDS for elements of a type; integers have no NaN, and a least number that is no infinity."""
+    if name != "max" or kind.is_float:
+        return FOLDS[name]
+    least_integer = -(1 << (kind.bits - 1)) if kind.kind is Kind.SIGNED else 0
+    return Fold((least_integer,), _take_greatest_integer, _give_first)
+
+
 FOLDS: Mapping[str, Fold] = {
     "max": Fold((-math.inf, 0.0), _take_greatest, _give_greatest),
     "mean": Fold((0.0,), _add(lambda b, x: x), _give_mean),
-    "norm1": Fold((0.0,), _add(lambda b, x: b.abs(x)), lambda b, state, count: state[0]),
+    "norm1": Fold((0.0,), _add(lambda b, x: b.abs(x)), _give_first),
     "norm2": Fold((0.0,), _add(lambda b, x: x * x), lambda b, state, count: b.sqrt(state[0])),
+    "sum": Fold((0.0,), _add(lambda b, x: x), _give_first),
 }
 """How a window is folded; NaN in it gives NaN."""
 
 
-def write_pool(module: Module, symbol: str, fold: str, rank: int, *, dilated: bool, counts_padding: bool = False) -> None:
+@dataclass(frozen=True, slots=True)
+class PoolTypes:
+    """What is folded of the elements that are read, and what is stored."""
+
+    read: Type = F32
+    """The type of the elements in memory."""
+    before: ElementExpr = _X
+    """What is folded, of argument 0, an element."""
+    after: ElementExpr = _X
+    """What is stored, of argument 0, the result of the fold, and argument 1, how many elements count, as a float."""
+
+
+FLOATS = PoolTypes()
+"""Elements of float32, of which the result of the fold is stored."""
+
+
+def write_pool(
+    module: Module,
+    symbol: str,
+    fold: str,
+    rank: int,
+    *,
+    dilated: bool,
+    counts_padding: bool = False,
+    types: PoolTypes = FLOATS,
+) -> None:
     """Write the kernel `symbol`: buffers input and output, params as in PoolParams.
 
     Args:
@@ -128,8 +176,10 @@ def write_pool(module: Module, symbol: str, fold: str, rank: int, *, dilated: bo
         rank: the number of spatial axes.
         dilated: whether taps may lie apart.
         counts_padding: whether elements of the declared padding count for a mean.
+        types: what is folded of the elements, and what is stored.
     """
-    lanes = module.target.lanes(32)
+    kinds = {types.read, types.before.type, types.after.type}
+    lanes = module.target.lanes(types.read.bits if len(kinds) == 1 else 32)
     with module.kernel(symbol) as b:
         p = {name: b.param(place) for place, name in enumerate(_PARAMS)}
         axes = read_axes(b, len(_PARAMS), rank)
@@ -144,7 +194,7 @@ def write_pool(module: Module, symbol: str, fold: str, rank: int, *, dilated: bo
             with b.loop(first, least(b, first + p["block_rows"], rows)) as row, b.loop(left, right) as place:
                 window = _place_window(b, axes, ends, row, place, dilated=dilated, counts_padding=counts_padding)
                 for c, vectors, span in _channels(b, p["channels"], lanes):
-                    _fold_window(b, FOLDS[fold], window, axes, p["channels"], c, [span] * vectors)
+                    _fold_window(b, _fold_of(fold, types.before.type), window, axes, types, c, [span] * vectors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,17 +253,19 @@ def _channels(b: Kernel, channels: Register, lanes: int) -> Iterator[tuple[Regis
 
 
 def _fold_window(
-    b: Kernel, fold: Fold, window: _WindowValues, axes: Sequence[AxisValues], channels: Register, c: Register, spans: Sequence[Span]
+    b: Kernel, fold: Fold, window: _WindowValues, axes: Sequence[AxisValues], types: PoolTypes, c: Register, spans: Sequence[Span]
 ) -> None:
-    lanes = spans[0].lanes
-    states = [[b.variable(b.const(F32.vector(lanes), number)) for number in fold.begin] for _ in spans]
+    lanes, kind = spans[0].lanes, types.before.type
+    states = [[b.variable(b.const(kind.vector(lanes), number)) for number in fold.begin] for _ in spans]
     with ExitStack() as loops:
-        source: Pointer = b.buffer(INPUT, F32).at(window.source + c)
+        source: Pointer = b.buffer(INPUT, types.read).at(window.source + c)
         for axis, taps in zip(axes, window.taps, strict=True):
             tap = loops.enter_context(b.loop(0, taps))
             source = source.at(tap * (axis["dilation"] * axis["in_step"]))
         for vector, (state, span) in enumerate(zip(states, spans, strict=True)):
-            fold.step(b, state, source.load(vector * lanes, span))
-    result = b.buffer(OUTPUT, F32).at(window.result + c)
+            fold.step(b, state, write_expressions(b, [types.before], [source.load(vector * lanes, span)])[0])
+    result = b.buffer(OUTPUT, types.after.type).at(window.result + c)
+    count = window.count.to(F32)
     for vector, (state, span) in enumerate(zip(states, spans, strict=True)):
-        result.store(fold.end(b, [variable.value for variable in state], window.count), vector * lanes, span)
+        folded = fold.end(b, [variable.value for variable in state], window.count)
+        result.store(write_expressions(b, [types.after], [folded, count])[0], vector * lanes, span)

@@ -262,22 +262,30 @@ class Lowering:
         Argument 0 is the anchor's element, argument i the element of the i-th of the tensors, counted from 1. With a `head`, it is
         the anchor's element, and its arguments stay as they are.
         """
+        expr, operands = self._tail(group, head)
+        return self.lift(group, expr)[0], operands
+
+    def tail(self, group: Group, head: ElementExpr) -> ElementExpr:
+        """Return what `epilogue` does for a tail that reads no tensors besides, with its scalars, for `lift`."""
+        return self._tail(group, head)[0]
+
+    def _tail(self, group: Group, head: ElementExpr | None) -> tuple[ElementExpr, list[Value]]:
         first = group.node.outputs[0]
         operands = [first]
         made = {first: argument_of(0, _dtype(first)) if head is None else head}
         _compose(group.tail, made, operands)
-        return self._lifted(group, made[group.result]), operands[1:]
+        return made[group.result], operands[1:]
 
     def chain(self, group: Group) -> tuple[ElementExpr, list[Value]]:
         """Return a group whose anchor is element-wise too, as an expression of the tensors that it reads."""
         made: dict[Value, ElementExpr] = {}
         operands: list[Value] = []
         _compose([group.anchor, *group.tail], made, operands)
-        return self._lifted(group, made[group.result]), operands
+        return self.lift(group, made[group.result])[0], operands
 
-    def _lifted(self, group: Group, expr: ElementExpr) -> ElementExpr:
-        """Return the expression of a group without its scalars, which the group's steps get."""
-        code, self._scalars[group] = lift_scalars(expr)
+    def lift(self, group: Group, *exprs: ElementExpr) -> tuple[ElementExpr, ...]:
+        """Return the expressions of a group's kernels without their scalars, which the group's steps get from now on."""
+        code, self._scalars[group] = lift_scalars(*exprs)
         return code
 
 

@@ -45,6 +45,8 @@ _DENORMALS = Option(
     False,
     "compute with zeros for denormal numbers; `session.set_denormal_as_zero` says it for a session",
 )
+_CONVERTED = ("", "com.microsoft")
+"""The domains of operators that are claimed in NHWC."""
 _CHECKED_EACH = 256
 """After how many values, of which each takes some microseconds, a load may be ended."""
 OPTIONS: tuple[Option[object], ...] = (_THREADS, _DENORMALS)
@@ -59,7 +61,19 @@ class CpuProvider:
     name = NAME
     preferred_layout = Layout.NHWC
     memory: Memory = HOST
-    preferred_operators = frozenset(["QLinearAdd", "QLinearLeakyRelu", "QLinearMul", "QLinearSigmoid", "QLinearWhere", "STFT"])
+    preferred_operators = frozenset(
+        [
+            "QLinearAdd",
+            "QLinearAveragePool",
+            "QLinearConv",
+            "QLinearGlobalAveragePool",
+            "QLinearLeakyRelu",
+            "QLinearMul",
+            "QLinearSigmoid",
+            "QLinearWhere",
+            "STFT",
+        ]
+    )
 
     def __init__(self, target: Target, threads: int, *, flushes_denormals: bool = False) -> None:
         """Make a provider that compiles for `target`, runs on `threads` threads, and may take denormal numbers as zero."""
@@ -229,7 +243,7 @@ def _sizes_claim(node: Node, elements: tuple[Elements, ...] | None, witnesses: M
 
 def _claim(node: Node, witnesses: Mapping[str, Value], *, layout_follows: bool) -> Capability | str:
     """Return a claim of a node as what it does, or why it is left to others."""
-    converts = node.domain == "" and find_claim("", node.op_type) is None
+    converts = node.domain in _CONVERTED and find_claim(node.domain, node.op_type) is None
     find = (find_claim(NHWC_DOMAIN, node.op_type) if converts else None) or claim_node
     found = find(node)
     if isinstance(found, str):

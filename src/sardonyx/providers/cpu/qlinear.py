@@ -17,7 +17,7 @@ from sardonyx.codegen.emit.types import BOOL, F32, Type
 from sardonyx.ir import Node
 from sardonyx.providers.cpu.quantization import is_one, limits_of_type
 
-__all__ = ["QLINEAR"]
+__all__ = ["QLINEAR", "saturated"]
 
 _Operands = Sequence["ElementExpr | None"]
 
@@ -28,20 +28,20 @@ def _add(node: Node, operands: _Operands) -> ElementExpr:
     scale, zero = _scale_and_zero(node, operands, 6)
     a_ratio, b_ratio = a_scale / scale, b_scale / scale
     fixed = zero - _multiply_add(a_ratio, a_zero, b_ratio * b_zero)
-    return _saturated(_multiply_add(a, a_ratio, _multiply_add(b, b_ratio, fixed)), _kind_of(operands))
+    return saturated(_multiply_add(a, a_ratio, _multiply_add(b, b_ratio, fixed)), _kind_of(operands))
 
 
 def _multiply(node: Node, operands: _Operands) -> ElementExpr:
     (a, a_scale, a_zero), (b, b_scale, b_zero) = _number(node, operands, 0), _number(node, operands, 3)
     scale, zero = _scale_and_zero(node, operands, 6)
-    return _saturated((a - a_zero) * (b - b_zero) * (a_scale * b_scale / scale) + zero, _kind_of(operands))
+    return saturated((a - a_zero) * (b - b_zero) * (a_scale * b_scale / scale) + zero, _kind_of(operands))
 
 
 def _unary(function: Callable[[Node, ElementExpr], ElementExpr]) -> Callable[[Node, _Operands], ElementExpr]:
     def build(node: Node, operands: _Operands) -> ElementExpr:
         x, x_scale, x_zero = _number(node, operands, 0)
         scale, zero = _scale_and_zero(node, operands, 3)
-        return _saturated(function(node, (x - x_zero) * x_scale) / scale + zero, _kind_of(operands))
+        return saturated(function(node, (x - x_zero) * x_scale) / scale + zero, _kind_of(operands))
 
     return build
 
@@ -60,7 +60,7 @@ def _where(node: Node, operands: _Operands) -> ElementExpr:
         raise TypeError("a condition that is not of type bool")
     scale, zero = _scale_and_zero(node, operands, 7)
     sides = [(x - x_zero) * x_scale for x, x_scale, x_zero in (_number(node, operands, 1), _number(node, operands, 4))]
-    return _saturated(OPERATORS["select"](condition, *sides) / scale + zero, _kind_of(operands, 1))
+    return saturated(OPERATORS["select"](condition, *sides) / scale + zero, _kind_of(operands, 1))
 
 
 def _number(node: Node, operands: _Operands, first: int) -> tuple[ElementExpr, ElementExpr, ElementExpr]:
@@ -96,7 +96,7 @@ def _multiply_add(x: ElementExpr, y: ElementExpr, z: ElementExpr) -> ElementExpr
     return OPERATORS["multiply_add"](x, y, z)
 
 
-def _saturated(x: ElementExpr, kind: Type) -> ElementExpr:
+def saturated(x: ElementExpr, kind: Type) -> ElementExpr:
     """Return the nearest integer of a type; x is no NaN where scales are finite and above 0."""
     low, high = (constant(float(limit), F32) for limit in limits_of_type(kind))
     rounded = OPERATORS["round"](x)

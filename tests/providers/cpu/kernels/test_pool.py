@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 from onnx import helper
 from support.channels_last import compare, model_of, nhwc, random
+from support.cpu_run import LEVELS, assert_same_bits, cpu_session, steps_of
+from support.models import model as text_model
 
-from sardonyx import InferenceSession
+from sardonyx import GraphOptimizationLevel, InferenceSession, SessionOptions
+from sardonyx.dtypes import Array
+from sardonyx.formats.onnx import to_bytes
+from sardonyx.provider import Layout
 
 _OPERATORS = ["MaxPool", "AveragePool", "LpPool"]
 
@@ -97,3 +102,83 @@ def test_a_window_larger_than_the_image_may_hang_over_its_end(op_type: str) -> N
     attributes = {"kernel_shape": [2, 3], "strides": [2, 3], "ceil_mode": 1}
     model = model_of([helper.make_node(op_type, ["x"], ["y"], **attributes)], {"x": ["n", 16, "h", "w"]}, {}, opset=22)
     compare(model, [{"x": random(2, 16, *size)} for size in ((1, 1), (3, 2), (1, 4))])
+
+
+def _assert_same_integers(body: str, x: Array, isa: str | None = None, threads: int = 1) -> None:
+    """Compare with the reference provider's own kernels."""
+    options = SessionOptions()
+    options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
+    (expected,) = InferenceSession(to_bytes(text_model(body)), options, providers=["ReferenceExecutionProvider"]).run(
+        None, {"x": x}
+    )
+    (found,) = cpu_session(body, isa=isa, threads=threads, layout=Layout.NHWC).run(None, {"x": x})
+    assert_same_bits(found, expected)
+
+
+def _bytes(kind: str, *shape: int) -> Array:
+    return np.random.default_rng(5).integers(0, 256, shape, np.uint8).view(kind)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+@pytest.mark.parametrize("channels", [1, 7, 64, 130])
+def test_the_greatest_of_integers(kind: str, channels: int, level: str) -> None:
+    """Of 8 bits, with padding, which is no element; the least numbers included."""
+    body = (
+        f"graph(x: {kind}[n, {channels}, h, w]) -> (y: {kind}[n, {channels}, p, q]) {{ "
+        "y = MaxPool(x) {kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = [2, 2]} }"
+    )
+    _assert_same_integers(body, _bytes(kind, 2, channels, 9, 6), level)
+    _assert_same_integers(body, np.full((1, channels, 4, 4), np.iinfo(kind).min, kind), level)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+@pytest.mark.parametrize("attributes", ["", ", count_include_pad = 1", ", ceil_mode = 1"])
+def test_means_of_integers(kind: str, attributes: str, level: str) -> None:
+    """Of the numbers that they stand for, rounded as onnxruntime rounds them, after the zero point is added."""
+    body = (
+        f"graph(x: {kind}[2, 33, 9, 8]) -> (y: {kind}[2, 33, p, q]) {{ s: float[] = 0.0713 z: {kind}[] = 11 t: float[] = 0.0611 o: {kind}[] = 7 "
+        f"y = com.microsoft.QLinearAveragePool(x, s, z, t, o) {{kernel_shape = [3, 2], pads = [1, 0, 1, 1], strides = [2, 2]{attributes}}} }}"
+    )
+    _assert_same_integers(body, _bytes(kind, 2, 33, 9, 8), level)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+@pytest.mark.parametrize("space", ["h, w", "7, 7", "5", "2, 3, 4"])
+def test_means_of_whole_images_of_integers(kind: str, space: str, threads: int) -> None:
+    """Sums are exact, and rounded before the zero point is added, whether sizes are known before the run or not."""
+    body = (
+        f"graph(x: {kind}[2, 40, {space}]) -> (y: {kind}[2, 40, {', '.join('1' for _ in space.split(','))}]) {{ "
+        f"s: float[] = 0.07 z: {kind}[] = 11 t: float[] = 0.035 o: {kind}[] = 7 "
+        "y = com.microsoft.QLinearGlobalAveragePool(x, s, z, t, o) }"
+    )
+    shape = [int(size) if size.isdigit() else 6 for size in space.split(", ")]
+    _assert_same_integers(body, _bytes(kind, 2, 40, *shape), threads=threads)
+
+
+def test_channels_may_be_last() -> None:
+    """As onnxruntime writes it where it has converted a model."""
+    body = (
+        "graph(x: uint8[2, 5, 6, 40]) -> (y: uint8[2, 1, 1, 40]) { s: float[] = 0.07 z: uint8[] = 11 t: float[] = 0.035 "
+        "y = com.microsoft.QLinearGlobalAveragePool(x, s, z, t, z) {channels_last = 1} }"
+    )
+    _assert_same_integers(body, _bytes("uint8", 2, 5, 6, 40))
+
+
+def test_what_follows_a_pool_is_computed_in_its_store() -> None:
+    """A quantization of the floats, or the floats of the integers."""
+    scale = "s: float[] = 0.05 z: uint8[] = 100"
+    body = f"graph(x: float[1, 20, 8, 8]) -> (y: uint8[1, 20, 4, 4]) {{ {scale} m = MaxPool(x) {{kernel_shape = [2, 2], strides = [2, 2]}} "
+    assert "MaxPool+QuantizeLinear" in steps_of(body + "y = QuantizeLinear(m, s, z) }", layout=Layout.NHWC)
+
+
+def test_scales_that_are_computed_are_left_to_the_reference() -> None:
+    """The reason names the input."""
+    body = (
+        "graph(x: uint8[1, 4, 5, 5], s: float[]) -> (y: uint8[1, 4, 1, 1]) { z: uint8[] = 3 "
+        "y = com.microsoft.QLinearGlobalAveragePool(x, s, z, s, z) }"
+    )
+    first = InferenceSession(to_bytes(text_model(body)), providers=[nhwc()]).explain()[0]
+    assert "input 1 is not one constant number" in next(iter(first.declined.values()))

@@ -42,7 +42,9 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "SimplifiedLayerNormalization",
         f"{_NHWC}InstanceNormalization",
     ),
-    "pool": (f"{_NHWC}AveragePool", f"{_NHWC}LpPool", f"{_NHWC}MaxPool"),
+    "pool": tuple(
+        f"{_NHWC}{name}" for name in ("AveragePool", "LpPool", "MaxPool", "QLinearAveragePool", "QLinearGlobalAveragePool")
+    ),
     "qconv": (f"{_NHWC}ConvInteger", f"{_NHWC}QLinearConv"),
     "reduce": (
         "ArgMax",

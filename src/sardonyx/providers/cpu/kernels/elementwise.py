@@ -38,7 +38,17 @@ from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Plan
 from sardonyx.providers.cpu.strided import moved_type
 
-__all__ = ["MapKernel", "Walk", "broadcast_walk", "can_broadcast", "claim", "copy_to", "joins_elementwise", "others_of"]
+__all__ = [
+    "MapKernel",
+    "Walk",
+    "broadcast_walk",
+    "can_broadcast",
+    "claim",
+    "copy_to",
+    "joins_alone",
+    "joins_elementwise",
+    "others_of",
+]
 
 TASK_ELEMENTS = 1 << 14
 """Elements of one task: large enough to hide its start, small enough to share out."""
@@ -134,6 +144,11 @@ def joins_elementwise(group: Group, spec: object, member: Member, value: Value) 
     It adds no broadcasting to the group's result.
     """
     return isinstance(member.spec, ElementwiseSpec) and member.node.output.shape == value.shape
+
+
+def joins_alone(group: Group, spec: object, member: Member, value: Value) -> bool:
+    """Return whether a node is an element-wise one of the group's result and of numbers, which needs no tensor besides."""
+    return joins_elementwise(group, spec, member, value) and not others_of(member, value)
 
 
 def others_of(member: Member, value: Value) -> list[Value]:

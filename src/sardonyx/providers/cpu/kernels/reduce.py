@@ -22,7 +22,7 @@ from sardonyx.codegen.kernels.reduce import write_cumulative, write_extreme, wri
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
-from sardonyx.ir import Dim, Node, Shape, Value
+from sardonyx.ir import Dim, Node, Shape
 from sardonyx.ir.shape import product
 from sardonyx.ops.views.axes import normalize_axis
 from sardonyx.ops.views.inputs import constants
@@ -30,8 +30,8 @@ from sardonyx.ops.views.reduce import ArgExtreme, Cumulative, Reduce
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import argument_of, expression_symbol, scalar_of
-from sardonyx.providers.cpu.fuse import Group, Member
-from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise, others_of
+from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.kernels.elementwise import joins_alone
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, index_type, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
@@ -106,11 +106,6 @@ def claim(node: Node) -> ReduceSpec | str:
     return axes if isinstance(axes, str) else ReduceSpec(axes, steps)
 
 
-def _joins(group: Group, spec: ReduceSpec, member: Member, value: Value) -> bool:
-    """Return whether it is an element-wise node of the result and of numbers."""
-    return joins_elementwise(group, spec, member, value) and not others_of(member, value)
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReduceKernel:
     """A reduction of lines."""
@@ -133,8 +128,8 @@ class ReduceKernel:
         write_reduce(module, symbol, self.along, self.name, self.kind, self.after)
 
 
-@lowers(*_POOLS, claim=claim, joins=_joins, domain=NHWC_DOMAIN)
-@lowers(*_REDUCTIONS, *_POOLS, claim=claim, joins=_joins)
+@lowers(*_POOLS, claim=claim, joins=joins_alone, domain=NHWC_DOMAIN)
+@lowers(*_REDUCTIONS, *_POOLS, claim=claim, joins=joins_alone)
 def reduce(low: Lowering, group: Group, spec: ReduceSpec) -> None:
     """Lower to a step for each run of reduced axes, the last one first; the element-wise tail joins the last step."""
     node, steps, axes = group.node, spec.steps, spec.axes

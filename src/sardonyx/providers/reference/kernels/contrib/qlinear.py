@@ -8,7 +8,6 @@ ONNX Runtime 1.31.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -186,7 +185,7 @@ def qlinear_average_pool(
 
     Source: com.microsoft QLinearAveragePool.
     """
-    numbers = x - _zero(x_zero_point)
+    numbers = (x - _zero(x_zero_point)) * _scalar("x_scale", x_scale)
     lists: dict[str, AttributeValue] = {name: values for name, values in (("pads", pads), ("strides", strides)) if values}
     y = run_standard(
         "AveragePool",
@@ -197,9 +196,7 @@ def qlinear_average_pool(
         kernel_shape=kernel_shape,
         **lists,
     )
-    y = y * _ratio(_scalar("x_scale", x_scale), y_scale)
-    y += _zero(y_zero_point)
-    return _channels_back(_round(y, x.dtype), channels_last)
+    return _channels_back(_quantize(y, y_scale, y_zero_point, x.dtype), channels_last)
 
 
 @kernel("QLinearGlobalAveragePool", domain=_MICROSOFT)
@@ -211,7 +208,7 @@ def qlinear_global_average_pool(
     count = int(np.prod([x.shape[axis] for axis in axes]))
     total = x.sum(axis=axes, keepdims=True, dtype=np.int64) - count * int(_zero(x_zero_point))
     factor = _scalar("x_scale", x_scale) / (_scalar("y_scale", y_scale) * np.float32(count))
-    return _round(total.astype(np.float32) * factor + _zero(y_zero_point), x.dtype)
+    return _round(np.rint(total.astype(np.float32) * factor) + _zero(y_zero_point), x.dtype)
 
 
 @kernel("QGemm", domain=_MICROSOFT)
@@ -301,11 +298,6 @@ def _scalar(name: str, scale: Array) -> np.float32:
 
 def _zero(zero_point: Array | None) -> np.float32:
     return np.float32(0) if zero_point is None else _scalar("a zero point", zero_point.astype(np.float32))
-
-
-def _ratio(scale: np.floating[Any], other: Array) -> np.float64:
-    """Return a scale over that of the result, in float64, where half-way between two integers is told as such."""
-    return np.float64(scale) / np.float64(_scalar("the scale of the result", other))
 
 
 def _round(y: Array, dtype: np.dtype[np.generic]) -> Array:
