@@ -17,7 +17,21 @@ from sardonyx.version import __version__
 
 def test_every_verb_has_help_and_json(invoke: Callable[..., Result]) -> None:
     """`--json` is on each that prints something of its own; `exec` runs another command."""
-    verbs = {"run", "diff", "inspect", "explain", "optimize", "compile", "profile", "providers", "where", "demo", "bench", "doctor"}
+    verbs = {
+        "run",
+        "diff",
+        "inspect",
+        "explain",
+        "optimize",
+        "compile",
+        "profile",
+        "providers",
+        "where",
+        "demo",
+        "bench",
+        "doctor",
+        "generate",
+    }
     assert set(VERBS) == {*verbs, "exec", "cache", "completion"}
     for verb in verbs:
         assert "--json" in invoke(verb, "--help").output

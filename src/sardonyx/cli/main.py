@@ -22,6 +22,7 @@ VERBS = {
     "doctor": "sardonyx.cli.doctor:doctor",
     "exec": "sardonyx.cli.exec:execute",
     "explain": "sardonyx.cli.explain:explain",
+    "generate": "sardonyx.cli.generate:generate",
     "inspect": "sardonyx.cli.inspect:inspect",
     "optimize": "sardonyx.cli.optimize:optimize",
     "profile": "sardonyx.cli.profile:profile",

@@ -96,7 +96,7 @@ class Decoder:
         Raises:
             InvalidArgument: a prompt is empty or too long, a token is none, or rows of different lengths cannot share a batch.
         """
-        self._check(rows)
+        self.check(rows)
         if self.has_cache and len({len(row) for row in rows}) > 1 and (self.shares_caches or not self.places_rows):
             return self._start_one_by_one(rows, fixed or {})
         state = State([[] for _ in rows], self._empty_cache(len(rows)), fixed)
@@ -106,7 +106,7 @@ class Decoder:
         state.padding = tokens.shape[1] - np.array([len(row) for row in rows], np.int64)
         logits = self._run(state, tokens)
         state.ids = [list(row) for row in rows]
-        return state, logits[:, -1]
+        return state, logits[:, -1].copy()
 
     def _start_one_by_one(self, rows: Sequence[Sequence[int]], fixed: Mapping[str, Array]) -> tuple[State, Array]:
         if not self.places_rows:
@@ -140,7 +140,7 @@ class Decoder:
         Raises:
             InvalidArgument: the rows differ in length, a token is none, or a row has reached the model's range.
         """
-        self._check(rows, state)
+        self.check(rows, state)
         if not self.has_cache:
             return self._read(state, rows)[:, None]
         logits = self._run(state, np.array(rows, np.int64))
@@ -148,7 +148,8 @@ class Decoder:
             row.extend(more)
         return logits
 
-    def _check(self, rows: Sequence[Sequence[int]], state: State | None = None) -> None:
+    def check(self, rows: Sequence[Sequence[int]], state: State | None = None) -> None:
+        """Raise InvalidArgument where rows cannot be read after a state: empty, with tokens that are none, beyond the model's range."""
         vocabulary = self.vocabulary
         for place, row in enumerate(rows):
             if not row:

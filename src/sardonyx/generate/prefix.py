@@ -44,7 +44,7 @@ class PromptCache:
         state = known.copy()
         state.cut(common)
         self.reused_tokens += common
-        return state, decoder.extend(state, [prompt[common:]])[:, -1]
+        return state, decoder.extend(state, [prompt[common:]])[:, -1].copy()
 
     def keep(self, state: State) -> None:
         """Take over the state of one row, whose user is done with it; what it extends is no longer kept."""

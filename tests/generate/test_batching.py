@@ -1,0 +1,99 @@
+"""Tests of requests that share the steps of a decoder."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from support.decoders import write_decoder
+
+from sardonyx.errors import InvalidArgument
+from sardonyx.generate.batching import Batch
+from sardonyx.generate.generator import Generator
+from sardonyx.generate.loading import load
+
+PROMPTS = [[1, 2, 3], [5, 6, 7, 8, 9, 10], [11], [4, 4], [9, 8, 7, 6]]
+
+
+@pytest.fixture(params=["growing", "shared", "none"])
+def model(tmp_path: Path, request: pytest.FixtureRequest) -> Generator:
+    """Return a generator of each kind of decoder."""
+    return load(write_decoder(tmp_path / "model.onnx", request.param))
+
+
+def test_requests_that_come_and_go_get_their_own_tokens(model: Generator) -> None:
+    """Two places, five requests of different lengths, some of which come later."""
+    counts = [12, 3, 9, 1, 6]
+    expected = [model.generate(prompt, max_new_tokens=count)[0] for prompt, count in zip(PROMPTS, counts, strict=True)]
+    batch = Batch(model, 2)
+    requests = [batch.submit(prompt, max_new_tokens=count) for prompt, count in zip(PROMPTS[:3], counts[:3], strict=True)]
+    batch.step()
+    batch.step()
+    requests += [batch.submit(prompt, max_new_tokens=count) for prompt, count in zip(PROMPTS[3:], counts[3:], strict=True)]
+    assert len(list(batch)) == sum(counts) - 4
+    assert [request.result for request in requests] == expected
+    assert not batch.is_busy
+
+
+def test_a_drawn_request_gets_the_tokens_of_its_seed(model: Generator) -> None:
+    """Whatever else shares its steps."""
+    batch = Batch(model)
+    requests = [batch.submit(prompt, seed=3, temperature=3.0, max_new_tokens=5) for prompt in PROMPTS]
+    list(batch)
+    alone = [model.generate(prompt, seed=3, temperature=3.0, max_new_tokens=5)[0].ids for prompt in PROMPTS]
+    assert [request.result.ids for request in requests] == alone
+
+
+def test_a_cancelled_request_gives_its_place_back(model: Generator) -> None:
+    """One that runs before the next step, one that waits before it begins."""
+    batch = Batch(model, 1)
+    running, waiting, last = (batch.submit(prompt, max_new_tokens=3) for prompt in PROMPTS[:3])
+    batch.step()
+    running.cancel()
+    waiting.cancel()
+    list(batch)
+    assert (len(running.result.ids), len(waiting.result.ids), len(last.result.ids)) == (1, 0, 3)
+
+
+def test_a_closed_batch_holds_nothing(tmp_path: Path) -> None:
+    """Its requests are done."""
+    model = load(write_decoder(tmp_path / "model.onnx"))
+    with Batch(model) as batch:
+        request = batch.submit([1, 2])
+        batch.step()
+        assert batch.size_bytes > 0
+    assert batch.size_bytes == 0
+    assert request.is_done
+    assert batch.step() == []
+
+
+def test_prompts_that_begin_alike_are_read_once(tmp_path: Path) -> None:
+    """Where the generator keeps prompts."""
+    model = load(write_decoder(tmp_path / "model.onnx"), prompt_cache_bytes=1 << 20)
+    expected = [model.generate([1, 2, 3, 4], max_new_tokens=3)[0].ids, model.generate([1, 2, 3, 9], max_new_tokens=3)[0].ids]
+    batch = Batch(model)
+    requests = [batch.submit(ids, max_new_tokens=3) for ids in ([1, 2, 3, 4], [1, 2, 3, 9])]
+    list(batch)
+    assert [request.result.ids for request in requests] == expected
+
+
+def test_requests_come_from_other_threads(model: Generator) -> None:
+    """While steps are made."""
+    batch, requests = Batch(model), []
+    threads = [threading.Thread(target=lambda ids=ids: requests.append(batch.submit(ids, max_new_tokens=4))) for ids in PROMPTS]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads) or batch.is_busy:
+        batch.step()
+    assert all(len(request.result.ids) == 4 for request in requests)
+
+
+def test_a_request_that_cannot_run_is_refused_at_once(model: Generator) -> None:
+    """Those that run are not disturbed."""
+    batch = Batch(model)
+    for prompt, settings in (([], {}), ([1000], {}), ([1], {"num_beams": 2}), ([1], {"unknown": 1})):
+        with pytest.raises(InvalidArgument):
+            batch.submit(prompt, **settings)
+    with pytest.raises(InvalidArgument, match="most_rows"):
+        Batch(model, 0)
