@@ -73,3 +73,10 @@ def test_startup_measures_a_model(tmp_path: Path) -> None:
     assert [line[0] for line in lines[:2]] == ["model", "tiny"], done.stderr
     assert all(float(seconds) > 0 for seconds in lines[1][2:])
     assert len(lines[1]) == 6
+
+
+def test_generate_measures_a_decoder_that_it_makes(tmp_path: Path) -> None:
+    """Lines say how much the layer costs, and what shared steps gain."""
+    done = _run("generate.py", tmp_path, "--tokens", "6", "--prompt", "8", "--rounds", "1", "--requests", "2")
+    assert done.returncode == 0, done.stderr
+    assert [line.split("  ")[0] for line in done.stdout.splitlines()[-2:]] == ["generate / bare step", "batched / one by one"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -57,6 +59,17 @@ def test_columns_are_cut_from_both_ends() -> None:
         _step(cache, value)
     cache.cut(1, 4)
     assert (cache.feeds()["past"][0, 0, :, 0].tolist(), cache.length) == ([1, 2, 3], 3)
+
+
+def test_steps_go_on_after_a_cut_of_one_head() -> None:
+    """Where what is left is dense already, and nothing was copied."""
+    cache = GrowingCache([dataclasses.replace(SLOT, shape=(None, 1, None, 3))], 1)
+    for value in range(6):
+        _step(cache, value)
+    cache.cut(0, 3)
+    for value in range(6, 90):
+        _step(cache, value)
+    assert cache.feeds()["past"][0, 0, :, 0].tolist() == [0, 1, 2, *range(6, 90)]
 
 
 def test_shorter_caches_are_joined_behind_zeros() -> None:

@@ -67,7 +67,9 @@ def weights(seed: int = 0) -> dict[str, np.ndarray]:
     random = np.random.default_rng(seed)
     shapes = {"embed": (VOCABULARY, WIDTH), "place": (POSITIONS, WIDTH), "head": (WIDTH, VOCABULARY)}
     shapes |= dict.fromkeys(("wq", "wk", "wv", "wo"), (WIDTH, WIDTH))
-    return {name: random.standard_normal(shape).astype(np.float32) / (4 if name[0] in "wh" else 1) for name, shape in shapes.items()}
+    return {
+        name: random.standard_normal(shape).astype(np.float32) / (4 if name[0] in "wh" else 1) for name, shape in shapes.items()
+    }
 
 
 def write_decoder(path: Path, kind: str = "growing", seed: int = 0) -> Path:

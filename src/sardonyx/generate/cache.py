@@ -95,7 +95,7 @@ class GrowingCache:
         """Make the filled arrays the past, and the buffers of the past the spare ones."""
         for slot in self._slots:
             past, self._pasts[slot.key] = self._pasts[slot.key], self._next[slot.key]
-            self._spare[slot.key] = past.base if past.base is not None else past.reshape(-1)
+            self._spare[slot.key] = _flat(past)
         self._next, self.length = {}, self.length + count
 
     def select(self, rows: Sequence[int]) -> None:
@@ -107,7 +107,7 @@ class GrowingCache:
             past = self._pasts[slot.key]
             target = self._target(slot, self.length)
             np.take(past, np.asarray(chosen, np.int64), axis=slot.batch_axis, out=target, mode="clip")
-            self._pasts[slot.key], self._spare[slot.key] = target, past.base if past.base is not None else past.reshape(-1)
+            self._pasts[slot.key], self._spare[slot.key] = target, _flat(past)
 
     def cut(self, start: int, stop: int) -> None:
         """Keep the columns `start` … `stop` - 1 of every row."""
@@ -222,6 +222,12 @@ class SharedCache:
     def size_bytes(self) -> int:
         """How many bytes its buffers take."""
         return sum(array.nbytes for array in self._arrays.values())
+
+
+def _flat(past: Array) -> Array:
+    """Return the buffer that a dense array lies in, from its first element on."""
+    base = past.base
+    return base if isinstance(base, np.ndarray) and base.ndim == 1 and base.dtype == past.dtype else past.reshape(-1)
 
 
 def _shape(slot: CacheSlot, rows: int, length: int) -> tuple[int, ...]:

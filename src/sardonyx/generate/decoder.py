@@ -149,7 +149,7 @@ class Decoder:
         return logits
 
     def check(self, rows: Sequence[Sequence[int]], state: State | None = None) -> None:
-        """Raise InvalidArgument where rows cannot be read after a state: empty, with tokens that are none, beyond the model's range."""
+        """Raise InvalidArgument where rows cannot be read after a state: empty, with unknown tokens, beyond the model's range."""
         vocabulary = self.vocabulary
         for place, row in enumerate(rows):
             if not row:
