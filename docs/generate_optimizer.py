@@ -84,8 +84,9 @@ def _shown(operators: frozenset[OpKey]) -> str:
 
 def sentence(item: Pass | Rule) -> str:
     """What a pass or rule does."""
-    if isinstance(item, Rule) and item.summary:
-        return item.summary
+    summary: str = getattr(item, "summary", "")
+    if summary:
+        return summary
     module = inspect.getmodule(item.pattern if isinstance(item, Rule) else type(item))
     return (inspect.getdoc(module) or "").splitlines()[0]
 

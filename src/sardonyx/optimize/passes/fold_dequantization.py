@@ -40,9 +40,9 @@ class _FoldDequantization:
 
     opt_out = "session.disable_qdq_constant_folding"
 
-    def __init__(self, name: str, takes_apart: frozenset[OpKey]) -> None:
+    def __init__(self, name: str, takes_apart: frozenset[OpKey], summary: str) -> None:
         """Make the pass of a name, which takes no part where one of some operators is legal."""
-        self.name, self.takes_apart = name, takes_apart
+        self.name, self.takes_apart, self.summary = name, takes_apart, summary
 
     def run(self, model: Model, context: Context) -> bool:
         """Fold; whether anything was."""
@@ -67,8 +67,16 @@ class _FoldDequantization:
         return made_bytes > 0
 
 
-FOLD_DEQUANTIZATION: Pass = _FoldDequantization("fold_dequantization", INTEGER_PRODUCTS | QUANTIZATION)
-FOLD_REMAINING_DEQUANTIZATION: Pass = _FoldDequantization("fold_remaining_dequantization", QUANTIZATION)
+FOLD_DEQUANTIZATION: Pass = _FoldDequantization(
+    "fold_dequantization",
+    INTEGER_PRODUCTS | QUANTIZATION,
+    "Compute weights that are stored quantized once, where no provider multiplies integers.",
+)
+FOLD_REMAINING_DEQUANTIZATION: Pass = _FoldDequantization(
+    "fold_remaining_dequantization",
+    QUANTIZATION,
+    "Compute weights that are stored quantized once, where no product of integers reads them.",
+)
 """The same, once products of integers are made."""
 
 

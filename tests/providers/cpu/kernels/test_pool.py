@@ -168,10 +168,10 @@ def test_channels_may_be_last() -> None:
 
 
 def test_what_follows_a_pool_is_computed_in_its_store() -> None:
-    """A quantization of the floats, or the floats of the integers."""
+    """Such as a quantization of the means."""
     scale = "s: float[] = 0.05 z: uint8[] = 100"
-    body = f"graph(x: float[1, 20, 8, 8]) -> (y: uint8[1, 20, 4, 4]) {{ {scale} m = MaxPool(x) {{kernel_shape = [2, 2], strides = [2, 2]}} "
-    assert "MaxPool+QuantizeLinear" in steps_of(body + "y = QuantizeLinear(m, s, z) }", layout=Layout.NHWC)
+    body = f"graph(x: float[1, 20, 8, 8]) -> (y: uint8[1, 20, 4, 4]) {{ {scale} m = AveragePool(x) {{kernel_shape = [2, 2], strides = [2, 2]}} "
+    assert "AveragePool+QuantizeLinear" in steps_of(body + "y = QuantizeLinear(m, s, z) }", layout=Layout.NHWC)
 
 
 def test_scales_that_are_computed_are_left_to_the_reference() -> None:
