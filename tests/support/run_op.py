@@ -10,7 +10,7 @@ import sardonyx.providers.reference.kernels  # noqa: F401  registers the kernels
 from sardonyx.dtypes import DataType
 from sardonyx.providers.reference.registry import Call, Given, find_kernel
 
-LATEST = {"": 28, "ai.onnx.ml": 5, "com.microsoft": 1, "ai.onnx.preview.training": 1, "ai.onnx.preview": 1}
+LATEST = {"": 28, "ai.onnx.ml": 5, "com.microsoft": 1, "ai.onnx.preview.training": 1, "ai.onnx.preview": 1, "sardonyx.tflite": 1}
 
 
 def run_op(

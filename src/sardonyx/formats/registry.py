@@ -25,7 +25,11 @@ __all__ = ["GROUP", "all_formats", "find_format", "format_for_path", "register_f
 GROUP = "sardonyx.formats"
 """The group of entry points."""
 _ONNX = "sardonyx.formats.onnx_format:ONNX"
-_MARKED: tuple[tuple[int, bytes, str], ...] = ((4, b"ORTM", "sardonyx.formats.ort.format:ORT"),)
+_MARKED: tuple[tuple[int, bytes, str], ...] = (
+    (4, b"ORTM", "sardonyx.formats.ort.format:ORT"),
+    (4, b"TFL3", "sardonyx.formats.tflite.formats:TFLITE"),
+    (4, b"CIR0", "sardonyx.formats.tflite.formats:CIRCLE"),
+)
 """Where a built-in format has its mark, the mark, and the format; imported when a file has it."""
 _FIELDS_OF_ONNX = b"\x12\x1a\x22\x28\x2a\x32\x3a\x42"
 """The first bytes of the fields that follow ir_version, which writers of ONNX put first, as the field 1 with its number."""

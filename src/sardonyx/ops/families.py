@@ -66,11 +66,13 @@ FAMILIES: dict[str, str] = {
     "contrib/rnn": "AttnLSTM DynamicQuantizeLSTM",
     "contrib/string": "Tokenizer",
     "contrib/text": "BifurcationDetector MurmurHash3 SampleOp WordConvEmbedding",
+    "tflite/numbers": "Atan2 Bitcast ComplexAbs ComplexAdd ComplexCast ComplexImag ComplexMul ComplexReal ComplexSub Rfft2d",
     "contrib/vision": "ConvTransposeWithDynamicPads CropAndResize MaxpoolWithMask",
 }
 """Family -> the operators in it, of all domains, separated by blanks.
 
-The contrib families are com.microsoft; a name that is in ai.onnx too (Attention, Gelu, QuantizeLinear …) stands in its family
+The tflite families are sardonyx.tflite, the contrib families com.microsoft; a name that is in ai.onnx too (Attention, Gelu,
+QuantizeLinear …) stands in its family
 there.
 """
 

@@ -14,6 +14,7 @@ import ast
 
 from sardonyx.ir import AttributeKind
 from sardonyx.ops.schema import AttributeSchema, OpSchema, ParameterOption, ParameterSchema, TypeConstraint
+from sardonyx.ops.schemas_tflite import DOMAIN, SIGNATURES
 
 __all__ = ["CONTRIB_SCHEMAS", "OLDER_SCHEMAS"]
 
@@ -244,7 +245,11 @@ def _table(domain: str, text: str) -> dict[tuple[str, str], OpSchema]:
     return {(domain, line.partition("(")[0]): _schema(domain, line) for line in lines}
 
 
-CONTRIB_SCHEMAS: dict[tuple[str, str], OpSchema] = {**_table("", _AI_ONNX), **_table("com.microsoft", _MICROSOFT)}
+CONTRIB_SCHEMAS: dict[tuple[str, str], OpSchema] = {
+    **_table("", _AI_ONNX),
+    **_table("com.microsoft", _MICROSOFT),
+    **_table(DOMAIN, SIGNATURES),
+}
 """(domain, operator) -> schema. Type constraints list no types: which of them a kernel takes is the provider's to say."""
 
 OLDER_SCHEMAS: dict[tuple[str, str], OpSchema] = _table("", _AI_ONNX_BEFORE_THE_STANDARD)

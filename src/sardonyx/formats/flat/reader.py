@@ -144,6 +144,16 @@ class Table:
         file.charge(size_bytes + self._inline_bytes, path, "")
         self._offsets = struct.unpack(f"<{size_bytes // 2 - 2}H", file.content.read(vtable + 4, size_bytes - 4))
 
+    @property
+    def schema(self) -> Schema:
+        """The schema of the file."""
+        return self._file.schema
+
+    @property
+    def known(self) -> Mapping[str, Field]:
+        """The fields that the schema gives the table."""
+        return self._fields
+
     def __contains__(self, field: str) -> bool:
         """Return whether the file has the field."""
         return self._at(self._fields[field], 0) is not None

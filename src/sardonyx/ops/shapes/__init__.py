@@ -30,5 +30,6 @@ from sardonyx.ops.shapes import slice as slice  # noqa: A004  the stem of the fa
 from sardonyx.ops.shapes import softmax as softmax
 from sardonyx.ops.shapes import sort as sort
 from sardonyx.ops.shapes import string as string
+from sardonyx.ops.shapes import tflite as tflite
 from sardonyx.ops.shapes import training as training
 from sardonyx.ops.shapes import unary as unary

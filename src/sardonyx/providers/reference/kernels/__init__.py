@@ -120,6 +120,11 @@ FAMILIES: Mapping[str, str] = {
     "contrib.text": (
         "com.microsoft.BifurcationDetector com.microsoft.MurmurHash3 com.microsoft.SampleOp com.microsoft.WordConvEmbedding"
     ),
+    "tflite.numbers": (
+        "sardonyx.tflite.Atan2 sardonyx.tflite.Bitcast sardonyx.tflite.ComplexAbs sardonyx.tflite.ComplexAdd "
+        "sardonyx.tflite.ComplexCast sardonyx.tflite.ComplexImag sardonyx.tflite.ComplexMul sardonyx.tflite.ComplexReal "
+        "sardonyx.tflite.ComplexSub sardonyx.tflite.Rfft2d"
+    ),
     "contrib.vision": "com.microsoft.ConvTransposeWithDynamicPads com.microsoft.CropAndResize com.microsoft.MaxpoolWithMask",
 }
 """Module -> the operators that it registers kernels of, each with its domain where that is not ai.onnx."""

@@ -1,0 +1,1 @@
+"""TensorFlow Lite and Circle models as ordinary models of ONNX operators."""

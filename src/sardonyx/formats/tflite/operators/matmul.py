@@ -1,0 +1,50 @@
+"""Products of matrices: FULLY_CONNECTED, BATCH_MATMUL."""
+
+from __future__ import annotations
+
+from sardonyx.formats.tflite.operator import ACTIVATION, Operator, imports
+from sardonyx.formats.tflite.operators.conv import bias
+from sardonyx.ir import Value
+
+__all__ = ["batch_matmul", "fully_connected"]
+
+
+@imports("FULLY_CONNECTED")
+def fully_connected(op: Operator) -> None:
+    """Multiply rows (…, K) by the rows of weights (M, K), and add a bias (M,)."""
+    options = op.options("FullyConnectedOptions")
+    if options.integer("weights_format"):
+        op.unsupported("shuffled weights are not supported; convert the model without them")
+    if op.rank(1) != 2:
+        op.refuse(f"its weights have shape {list(op.info(1).shape)}; expected (M, K)")
+    build, depth = op.build, op.info(1).shape[1]
+    value = op.raw(0)
+    if op.rank(0) != 2 or op.info(0).signature[1] != depth:
+        value = build.reshape(value, (-1, depth))
+    value = build.node("Gemm", op.real_of(0, value), op.real(1), bias(op, 2, 1), transB=1)
+    value = op.activate(value, options.choice("fused_activation_function", ACTIVATION))
+    op.put(0, value)
+    if options.flag("keep_num_dims") and op.rank(0) != 2:
+        op.put_raw(0, _with_rows(op, op.value(0)))
+
+
+def _with_rows(op: Operator, value: Value) -> Value:
+    """Return (rows, M) in the shape of the input but for its last axis."""
+    signature = op.info(0).signature
+    if signature.count(-1) <= 1 and -1 not in signature[-1:]:
+        return op.build.reshape(value, (*signature[:-1], op.info(1).shape[0]))
+    rows = op.build.node("Shape", op.raw(0), start=0, end=-1)
+    return op.build.node("Reshape", value, op.build.node("Concat", rows, op.build.ints(op.info(1).shape[0]), axis=0))
+
+
+@imports("BATCH_MATMUL")
+def batch_matmul(op: Operator) -> None:
+    """Multiply matrices, each side transposed where the options say so; leading axes are broadcast."""
+    options = op.options("BatchMatMulOptions")
+    sides = []
+    for index, field in enumerate(op.names_of("BatchMatMulOptions")[:2]):
+        rank = op.rank(index)
+        order = [*range(rank - 2), rank - 1, rank - 2]
+        value = op.build.transpose(op.raw(index), order) if options.flag(field) else op.raw(index)
+        sides.append(op.real_of(index, value))
+    op.put(0, op.build.node("MatMul", *sides))

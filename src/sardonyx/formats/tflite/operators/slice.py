@@ -1,0 +1,238 @@
+"""Parts of tensors, tensors put together, and borders around them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sardonyx.dtypes import Array, DataType
+from sardonyx.formats.tflite.operator import ACTIVATION, Operator, imports
+from sardonyx.ir import Value
+
+__all__ = ["concatenation", "slice_", "strided_slice"]
+
+_END = 2**31 - 1
+
+
+@imports("SLICE")
+def slice_(op: Operator) -> None:
+    """Cut a box out of a tensor: from a beginning, of a size, which is all that follows where it is -1."""
+    begins, sizes = op.maybe_constant(1), op.maybe_constant(2)
+    build = op.build
+    if begins is not None and sizes is not None:
+        pairs = list(zip(begins.reshape(-1).tolist(), sizes.reshape(-1).tolist(), strict=False))
+        starts = build.ints(*(begin for begin, _ in pairs))
+        ends = build.ints(*(_END if size == -1 else begin + size for begin, size in pairs))
+    else:
+        starts = op.shape(1)
+        wide = op.shape(2)
+        ends = build.node("Where", build.node("Equal", wide, build.ints(-1)), build.ints(_END), build.node("Add", starts, wide))
+    op.through(lambda value: build.node("Slice", value, starts, ends), 1)
+
+
+@imports("STRIDED_SLICE")
+def strided_slice(op: Operator) -> None:
+    """Cut every n-th element of ranges of the axes; masks say which bounds are open, and which axes are new, or go."""
+    options = op.options("StridedSliceOptions")
+    masks = {name: options.integer(f"{name}_mask") for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
+    steps = op.constant(3).reshape(-1).tolist()
+    begins, ends = op.maybe_constant(1), op.maybe_constant(2)
+    count, rank = len(steps), op.rank(0)
+    if 0 in steps:
+        op.refuse("a step is 0")
+    taken = [index for index in range(count) if not masks["new_axis"] >> index & 1 and not masks["ellipsis"] >> index & 1]
+    if len(taken) > rank:
+        op.refuse(f"it cuts {len(taken)} axes of a tensor of rank {rank}")
+    plan = _axes(count, rank, masks)
+    axes = [axis for _, axis in plan]
+    starts = _bounds(op, begins, 1, plan, masks["begin"], [-_END if steps[index] < 0 else 0 for index, _ in plan], steps, op.raw(1))
+    limits = _limits(op, begins, ends, plan, masks, steps, options.flag("offset"))
+    shrunk = [axis for index, axis in plan if masks["shrink_axis"] >> index & 1]
+    added = _new_axes(count, rank, masks, shrunk)
+
+    def cut(value: Value) -> Value:
+        if plan:
+            step = op.build.ints(*(1 if masks["shrink_axis"] >> index & 1 else steps[index] for index, _ in plan))
+            value = op.build.node("Slice", value, starts, limits, op.build.ints(*axes), step)
+        if shrunk:
+            value = op.build.node("Squeeze", value, op.build.ints(*shrunk))
+        return op.build.node("Unsqueeze", value, op.build.ints(*added)) if added else value
+
+    op.through(cut, 1)
+
+
+def _axes(count: int, rank: int, masks: dict[str, int]) -> list[tuple[int, int]]:
+    """Return for each range that cuts an axis its place in the lists, and the axis."""
+    plan, axis = [], 0
+    taken = sum(not masks["new_axis"] >> index & 1 and not masks["ellipsis"] >> index & 1 for index in range(count))
+    for index in range(count):
+        if masks["ellipsis"] >> index & 1:
+            axis += rank - taken
+        elif not masks["new_axis"] >> index & 1:
+            plan.append((index, axis))
+            axis += 1
+    return plan
+
+
+def _new_axes(count: int, rank: int, masks: dict[str, int], shrunk: list[int]) -> list[int]:
+    """Return where new axes are in the result."""
+    added, position, axis = [], 0, 0
+    taken = sum(not masks["new_axis"] >> index & 1 and not masks["ellipsis"] >> index & 1 for index in range(count))
+    for index in range(count):
+        if masks["ellipsis"] >> index & 1:
+            position, axis = position + rank - taken, axis + rank - taken
+        elif masks["new_axis"] >> index & 1:
+            added.append(position)
+            position += 1
+        else:
+            position += axis not in shrunk
+            axis += 1
+    return added
+
+
+def _bounds(
+    op: Operator,
+    given: Array | None,
+    index: int,
+    plan: list[tuple[int, int]],
+    mask: int,
+    opened: list[int],
+    steps: list[int],
+    value: Value,
+) -> Value:
+    """Return the beginnings of the ranges."""
+    build = op.build
+    open_values = [_END if step < 0 else 0 for step in (steps[place] for place, _ in plan)]
+    if given is not None:
+        numbers = given.reshape(-1).tolist()
+        return build.ints(*(open_values[n] if mask >> place & 1 else numbers[place] for n, (place, _) in enumerate(plan)))
+    chosen = build.node("Gather", op.shape(index), build.ints(*(place for place, _ in plan)))
+    flags = np.array([bool(mask >> place & 1) for place, _ in plan])
+    return build.node("Where", build.constant(flags), build.ints(*open_values), chosen) if flags.any() else chosen
+
+
+def _limits(
+    op: Operator,
+    begins: Array | None,
+    ends: Array | None,
+    plan: list[tuple[int, int]],
+    masks: dict[str, int],
+    steps: list[int],
+    is_offset: bool,
+) -> Value:
+    """Return the ends of the ranges; an axis that goes has a range of one element."""
+    build = op.build
+    opened = [-_END if steps[place] < 0 else _END for place, _ in plan]
+    single = [bool(masks["shrink_axis"] >> place & 1) for place, _ in plan]
+    is_open = [bool(masks["end"] >> place & 1) for place, _ in plan]
+    if begins is not None and ends is not None:
+        starts, stops = begins.reshape(-1).tolist(), ends.reshape(-1).tolist()
+        limits = []
+        for n, (place, _) in enumerate(plan):
+            start = 0 if masks["begin"] >> place & 1 else starts[place]
+            stop = start + stops[place] if is_offset else stops[place]
+            limits.append((start + 1 if start != -1 else _END) if single[n] else opened[n] if is_open[n] else stop)
+        return build.ints(*limits)
+    places = build.ints(*(place for place, _ in plan))
+    first, last = build.node("Gather", op.shape(1), places), build.node("Gather", op.shape(2), places)
+    if is_offset:
+        last = build.node("Add", first, last)
+    after = build.node("Add", first, build.ints(1))
+    after = build.node("Where", build.node("Equal", after, build.ints(0)), build.ints(_END), after)
+    last = build.node("Where", build.constant(np.array(is_open)), build.ints(*opened), last)
+    return build.node("Where", build.constant(np.array(single)), after, last)
+
+
+@imports("CONCATENATION")
+def concatenation(op: Operator) -> None:
+    """Put tensors one behind the other along an axis."""
+    options = op.options("ConcatenationOptions")
+    axis, activation = options.integer("axis"), options.choice("fused_activation_function", ACTIVATION)
+
+    def join(*values: Value) -> Value:
+        return op.build.node("Concat", *values, axis=axis)
+
+    if activation == "NONE":
+        op.through(join, len(op.inputs))
+    else:
+        op.put(0, op.activate(join(*(op.real(index) for index in range(len(op.inputs)))), activation))
+
+
+@imports("SPLIT")
+def split(op: Operator) -> None:
+    """Cut a tensor into equal parts along an axis."""
+    axis = op.number(0)
+    for index, part in enumerate(
+        op.build.nodes("Split", op.raw(1), outputs=len(op.outputs), axis=axis, num_outputs=len(op.outputs))
+    ):
+        op.put_raw(index, part)
+
+
+@imports("SPLIT_V")
+def split_v(op: Operator) -> None:
+    """Cut a tensor into parts of given lengths along an axis, of which one may be -1."""
+    axis, lengths = op.number(2), op.constant(1).reshape(-1).tolist()
+    if -1 in lengths:
+        size = op.info(0).signature[axis]
+        if size < 0:
+            op.unsupported("a part has the rest of an axis whose size a run decides about")
+        lengths[lengths.index(-1)] = size - sum(length for length in lengths if length != -1)
+    parts = op.build.nodes("Split", op.raw(0), op.build.ints(*lengths), outputs=len(op.outputs), axis=axis)
+    for index, part in enumerate(parts):
+        op.put_raw(index, part)
+
+
+@imports("PAD", "PADV2")
+def pad(op: Operator) -> None:
+    """Put elements around a tensor: zeros, or the third input; the second has how many before and behind each axis."""
+    pads = _pads(op)
+    info = op.info(0)
+    if op.code == "PADV2" and op.has(2):
+        fill = op.build.reshape(op.raw(2), ())
+    else:
+        point = int(info.quantization.zero_points[0]) if info.quantization is not None and info.is_quantized else 0
+        fill = op.build.constant(np.array(point, info.dtype.numpy))
+    op.put_raw(0, op.build.node("Pad", op.raw(0), pads, fill))
+
+
+@imports("MIRROR_PAD")
+def mirror_pad(op: Operator) -> None:
+    """Put the mirror image of a tensor around it, with its own border (SYMMETRIC) or without (REFLECT)."""
+    mode = op.options("MirrorPadOptions").choice("mode", "REFLECT SYMMETRIC")
+    if mode == "REFLECT":
+        op.put_raw(0, op.build.node("Pad", op.raw(0), _pads(op), mode="reflect"))
+        return
+    value, build = op.raw(0), op.build
+    for axis, (before, behind) in enumerate(op.constant(1).reshape(-1, 2).tolist()):
+        parts = []
+        if before:
+            parts.append(
+                build.node("Slice", value, build.ints(before - 1), build.ints(-_END - 1), build.ints(axis), build.ints(-1))
+            )
+        parts.append(value)
+        if behind:
+            parts.append(build.node("Slice", value, build.ints(-1), build.ints(-behind - 1), build.ints(axis), build.ints(-1)))
+        value = build.node("Concat", *parts, axis=axis) if len(parts) > 1 else value
+    op.put_raw(0, value)
+
+
+def _pads(op: Operator) -> Value:
+    """Return what is put before all axes, then behind them."""
+    given = op.maybe_constant(1)
+    if given is not None:
+        return op.build.ints(*given.reshape(-1, 2).T.reshape(-1).tolist())
+    wide = op.build.cast(op.raw(1), DataType.INT64)
+    return op.build.reshape(op.build.transpose(wide, (1, 0)), (-1,))
+
+
+@imports("REVERSE_V2")
+def reverse(op: Operator) -> None:
+    """Reverse the order of the elements along axes."""
+    axes = op.constant(1).reshape(-1).tolist()
+    ones = [-1] * len(axes)
+    build = op.build
+    op.put_raw(
+        0,
+        build.node(
+            "Slice", op.raw(0), build.ints(*ones), build.ints(*([-_END - 1] * len(axes))), build.ints(*axes), build.ints(*ones)
+        ),
+    )

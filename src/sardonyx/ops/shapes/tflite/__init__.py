@@ -1,0 +1,3 @@
+"""Shape functions of sardonyx.tflite by family; importing this package registers them all."""
+
+from sardonyx.ops.shapes.tflite import numbers as numbers

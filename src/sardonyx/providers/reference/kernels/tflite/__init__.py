@@ -1,0 +1,1 @@
+"""Reference kernels of sardonyx.tflite by family."""

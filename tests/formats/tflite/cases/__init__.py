@@ -1,0 +1,16 @@
+"""Small models of each operator of TensorFlow Lite, with feeds; LiteRT says what they compute where it is installed."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+
+from formats.tflite.cases.case import Case
+
+MODULES = ("images", "simple")
+
+
+def every_case() -> Iterator[Case]:
+    """Return the cases of all modules."""
+    for name in MODULES:
+        yield from importlib.import_module(f"formats.tflite.cases.{name}").cases()
