@@ -21,6 +21,7 @@ from sardonyx.codegen.kernels.grid_sample import Sampling
 from sardonyx.codegen.kernels.lines import Along, ExtraOperand
 from sardonyx.codegen.kernels.normalize import Norm
 from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, WidePanels
+from sardonyx.codegen.kernels.quantized.byte_gemm import ByteStore, Zero
 from sardonyx.codegen.kernels.quantized.dot_blocks import DotPanels
 from sardonyx.codegen.kernels.recurrent_params import Cell, Phase, Plane
 from sardonyx.codegen.kernels.signal.fourier import Lines
@@ -37,9 +38,18 @@ PHASE = Phase(1, Plane.HIDDEN, (), ((Plane.HIDDEN, X),))
 CELL = Cell((PHASE,), 4, 0, (Plane.HIDDEN,), False)
 DOT_DEPTHWISE = DotDepthwiseCode(3, 1, 1, False, False)
 DOT_CONV = DotConvCode(2, (4,), False, False, 0, 0)
+STORE = ByteStore(U8, I8, False, None, None, X, (F32,), "c")
 VALUES: dict[str, list[Any]] = {
     "Along": list(Along),
     "AttentionShape": [AttentionShape(Masking.NONE, False, False, 0.0), AttentionShape(Masking.FULL, True, True, 2.0)],
+    "ByteStore": [
+        STORE,
+        *(dataclasses.replace(STORE, **change) for change in ({"left": I8}, {"right": U8}, {"is_prepared": True}, {"ways": "s"})),
+        *(dataclasses.replace(STORE, left_zero=Zero(kind, way)) for kind, way in ((U8, "s"), (U8, "r"), (I8, "s"))),
+        *(dataclasses.replace(STORE, right_zero=Zero(kind, way)) for kind, way in ((U8, "s"), (U8, "c"), (I8, "s"))),
+        dataclasses.replace(STORE, expr=X + Z),
+        dataclasses.replace(STORE, kinds=(I32,)),
+    ],
     "Cell": [
         CELL,
         *(dataclasses.replace(CELL, **change) for change in ({"units": 2}, {"columns": 1}, {"states": ()}, {"is_ragged": True})),

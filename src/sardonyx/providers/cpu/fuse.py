@@ -95,5 +95,19 @@ def _joined(member: Member, group_of: dict[Node, Group], last: dict[Group, int],
     return max(candidates, key=lambda group: (bool(group.node.op_type in _HEAVY), last[group]), default=None)
 
 
-_HEAVY = frozenset(("Conv", "ConvInteger", "ConvTranspose", "Gemm", "MatMul", "QLinearConv"))
+_HEAVY = frozenset(
+    (
+        "Conv",
+        "ConvInteger",
+        "ConvTranspose",
+        "DynamicQuantizeMatMul",
+        "Gemm",
+        "MatMul",
+        "MatMulInteger",
+        "MatMulIntegerToFloat",
+        "QGemm",
+        "QLinearConv",
+        "QLinearMatMul",
+    )
+)
 """Anchors whose store is the best place for an element-wise node, where there is a choice."""

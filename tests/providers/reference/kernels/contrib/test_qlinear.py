@@ -157,3 +157,10 @@ def test_sums_half_way_between_integers_go_to_the_even() -> None:
     y = run("QLinearAdd", a, tenth, zero, b.T, tenth, zero, fifth, zero)
     exact = (a.astype(np.float64) - 128) / 2 + (b.T.astype(np.float64) - 128) / 2 + 128
     np.testing.assert_array_equal(y, np.clip(np.rint(exact), 0, 255).astype(np.uint8))
+
+
+def test_QGemm_rounds_before_it_adds_the_zero_point() -> None:
+    """Ties go to even numbers of steps, as in QLinearMatMul and in onnxruntime: 2.5 steps are 2, and 3 more are 5."""
+    a, one, zero = np.array([[5], [7]], np.uint8), np.ones((1, 1), np.uint8), np.uint8(0)
+    y = run("QGemm", a, scale(0.5), zero, one, scale(1.0), zero, None, scale(1.0), np.uint8(3))
+    np.testing.assert_array_equal(y, [[5], [7]])

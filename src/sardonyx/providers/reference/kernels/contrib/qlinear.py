@@ -15,7 +15,7 @@ from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir.attribute import AttributeValue
 from sardonyx.providers.reference.algorithms.dimensions import normalize_axis
-from sardonyx.providers.reference.algorithms.requantize import integer_limits
+from sardonyx.providers.reference.algorithms.requantize import integer_limits, round_to
 from sardonyx.providers.reference.kernels.delegate import run_standard
 from sardonyx.providers.reference.registry import Call, kernel
 
@@ -243,9 +243,9 @@ def qgemm(
     factor = np.float32(alpha) * _scalar("a_scale", a_scale) * (b_scale.reshape(()) if b_scale.size == 1 else b_scale)
     if y_scale is None:
         return np.asarray(total.astype(np.float32) * factor)
-    y = total.astype(np.float32) * (factor / _scalar("y_scale", y_scale))
-    y += _zero(y_zero_point)
-    return _round(y, a.dtype if y_zero_point is None else y_zero_point.dtype)
+    y = np.asarray(total.astype(np.float32) * (factor / _scalar("y_scale", y_scale)))
+    zero = None if y_zero_point is None else np.asarray(_zero(y_zero_point))
+    return round_to(y, zero, a.dtype if y_zero_point is None else y_zero_point.dtype, saturate=True)
 
 
 @kernel("QLinearConv", domain=_MICROSOFT)
