@@ -87,6 +87,9 @@ BLOCK_A = 1 << 18
 BLOCK_C = 1 << 17
 """Elements of C in one task where panels are decoded: they are gone through once for each chain."""
 
+_FEW_AHEAD = 16
+"""Rows of a panel that tiles of few rows of A fetch ahead: they go through panels at the speed of memory."""
+
 _DECODED_ROWS = 256
 """Rows that share what is decoded: enough for that to cost little."""
 
@@ -314,10 +317,17 @@ def _write_block(
             panel = panels.block(b, stored, k, shape.panel, steps, room).at(n % shape.panel)
             following = panels.place(first_b, index + 1, k, p["K"], shape.panel).of(F32)
             for height, (top, bottom) in cover_rows(heights, rows):
-                stride = _share(b, panels.row_bytes(shape.panel) // F32.size_bytes, height, bottom - top)
+                is_largest = (vectors, height) == (shape.tiles[0][0], shape.tiles[0][1][0])
+                if is_largest:
+                    stride = _share(b, panels.row_bytes(shape.panel) // F32.size_bytes, height, bottom - top)
+                else:
+                    stride = b.select(p["M"] < shape.tiles[0][1][0], shape.panel, p["M"].like(0))
                 with b.loop(top, bottom, height) as m:
                     a, c = first_a.at(m * p["lda"]), first_c.at(m * p["ldc"] + n)
-                    ahead = following.at((m - top) // height * stride * p["block_k"])
+                    if is_largest:
+                        ahead = following.at((m - top) // height * stride * p["block_k"])
+                    else:
+                        ahead = panel.at(stride * _FEW_AHEAD)
                     b.call_part(tiles[vectors, height], a, panel, c, ahead, m, n, k, stride)
 
 
@@ -360,7 +370,7 @@ def _write_tile(module: Module, symbol: str, shape: Tiling, vectors: int, height
             for total in sums:
                 total.set(b.const(total.type, 0.0))
             length = _least(b, depth - done, p["chain"])
-            near = Ahead(ahead.at(done * stride), stride) if largest else None
+            near = Ahead(ahead.at(done * stride), stride, 1 if largest else vectors)
             multiply(b, [row.at(done) for row in rows], panel.at(done * shape.panel), shape.panel, length, sums, near)
             with b.when((k + done) > 0):
                 for total, (place, span) in zip(sums, places, strict=True):
@@ -393,6 +403,8 @@ class Ahead:
     """Where it begins; need not be valid."""
     stride: Register
     """Elements to go on at each step."""
+    lines: int = 1
+    """Vectors to fetch at each step."""
 
 
 def multiply(
@@ -418,7 +430,8 @@ def multiply(
     lanes, vectors = sums[0].type.lanes, len(sums) // len(rows)
     with b.loop(0, depth) as k:
         if ahead is not None:
-            b.prefetch(ahead.address.at(k * ahead.stride), locality=2)
+            for line in range(ahead.lines):
+                b.prefetch(ahead.address.at(k * ahead.stride + line * lanes), locality=2)
         columns = [panel.load(k * width + j * lanes, lanes) for j in range(vectors)]
         for i, row in enumerate(rows):
             factor = row.load(k).splat(lanes)
