@@ -1,6 +1,6 @@
 """How near are convolutions of 8-bit integers to what the processor's dot products do on registers alone?
 
-    taskset -c 0 python benchmarks/integer_conv.py [--isa LEVEL] [--rounds 5] [--signed] [--weights-zero 3] [--of resnet50 mobilenet]
+    taskset -c 0 python benchmarks/integer_conv.py [--isa LEVEL] [--signed] [--weights-zero 3] [--of resnet50 mobilenet]
 
 Every different convolution of ResNet-50 and MobileNetV2 as a QLinearConv, compiled alone over NHWC data: its time, multiply-adds in
 a second, and their share of the peak; the fastest run counts, since others may use the machine. The last line of a network is the
@@ -212,7 +212,8 @@ def main() -> int:
     print(f"dot products on registers: {top:.0f} billion multiply-adds/s ({target.isa})")
     for name in arguments.of:
         runs = {
-            layer: runner_of(layer, provider, signed=arguments.signed, weights_zero=arguments.weights_zero) for layer in NETWORKS[name]
+            layer: runner_of(layer, provider, signed=arguments.signed, weights_zero=arguments.weights_zero)
+            for layer in NETWORKS[name]
         }
         took = dict.fromkeys(runs, float("inf"))
         for _ in range(arguments.rounds):

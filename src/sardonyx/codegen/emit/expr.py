@@ -30,6 +30,7 @@ __all__ = [
     "constant",
     "number",
     "rebuild",
+    "round_saturated",
     "substitute",
 ]
 
@@ -192,9 +193,9 @@ _FUNCTIONS = (
     "tanh",
 )
 
-PRIMITIVES = frozenset(("cast", *_ARITHMETIC, *_RELATIONS, *_ROUNDINGS, *_FUNCTIONS))
+PRIMITIVES = frozenset(("cast", "round_saturated", *_ARITHMETIC, *_RELATIONS, *_ROUNDINGS, *_FUNCTIONS))
 """What a printer must know. `remainder` has the sign of the dividend; shifts by the width or more give 0; `multiply_add` of x, y
-and z is x y + z, rounded once where the processor does that."""
+and z is x y + z, rounded once where the processor does that; `round_saturated` is the function of that name."""
 
 
 def argument(index: int, kind: Type) -> ElementExpr:
@@ -326,6 +327,14 @@ def select(condition: ElementExpr, yes: Like, no: Like) -> ElementExpr:
         yes = _like(yes, no)
     first, second = _same("select", yes, no).operands
     return ElementExpr("select", first.type, (condition, first, second))
+
+
+def round_saturated(x: ElementExpr, zero: ElementExpr, kind: Type) -> ElementExpr:
+    """Return float32 x rounded to nearest, ties to even, plus `zero` (int32), saturated to `kind` of 8 or 16 bits.
+
+    NaN becomes the least number.
+    """
+    return ElementExpr("round_saturated", kind, (x, zero))
 
 
 def clip(x: ElementExpr, low: Like | None = None, high: Like | None = None) -> ElementExpr:

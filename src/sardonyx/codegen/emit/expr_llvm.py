@@ -9,6 +9,7 @@ from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.expr import PRIMITIVES, ElementExpr, NumberedPrimitive, number
 from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.narrow import from_narrow, to_narrow
+from sardonyx.codegen.emit.saturate import round_saturated
 from sardonyx.codegen.emit.types import F32, I32, Kind, Type
 from sardonyx.codegen.emit.values import Register
 
@@ -70,6 +71,8 @@ def _write(b: Function, step: NumberedPrimitive, values: Known, arguments: Seque
     operands = [value for operand in step.operands if (value := values[operand]) is not None]
     if step.primitive == "cast":
         return _cast(b, operands[0], step.type)
+    if step.primitive == "round_saturated":
+        return round_saturated(b, operands[0], operands[1], step.type)
     return PRINTERS[step.primitive](b, *operands)
 
 
@@ -183,4 +186,4 @@ PRINTERS: Mapping[str, Callable[..., Register]] = {
 }
 """How each primitive is written."""
 
-assert PRINTERS.keys() | {"cast"} == PRIMITIVES
+assert PRINTERS.keys() | {"cast", "round_saturated"} == PRIMITIVES

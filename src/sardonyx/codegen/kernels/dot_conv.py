@@ -39,6 +39,7 @@ from sardonyx.codegen.kernels.conv import (
     steps_of,
 )
 from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS, MOST_ROWS, Rows, fill_table, result_of, row_table
+from sardonyx.codegen.kernels.narrowing import narrow_together
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 
@@ -363,7 +364,17 @@ class _Tile:
     def _store_row(
         self, result: Pointer, epilogue: ConvEpilogue | None, spans: Sequence[Span], i: Register | int, sums: Sequence[Register]
     ) -> None:
-        start = result_of(self._table, i) + self._n
-        for j, (total, span) in enumerate(zip(sums, spans, strict=True)):
-            place, channel = start + j * self._lanes, self._column + j * self._lanes
-            result.store(total if epilogue is None else epilogue(self._b, total, place, channel, span), place, span)
+        b, lanes, start = self._b, self._lanes, result_of(self._table, i) + self._n
+        positions = [(start + j * lanes, self._column + j * lanes, span) for j, span in enumerate(spans)]
+        is_whole = all(span.mask is None for span in spans)
+        packed = narrow_together(b, epilogue, sums, positions) if b.target.has_masks or is_whole else None
+        if packed is not None:
+            result.store(packed, start, Span(packed.type.lanes, None if is_whole else self._mask(packed.type.lanes)))
+            return
+        for total, (place, channel, span) in zip(sums, positions, strict=True):
+            result.store(total if epilogue is None else epilogue(b, total, place, channel, span), place, span)
+
+    def _mask(self, lanes: int) -> Register:
+        """Return which of the columns of a whole row are there."""
+        columns = self._b.const(I64, self._vectors * self._lanes)
+        return self._b.tail_mask(least(self._b, self._remaining, columns), lanes)

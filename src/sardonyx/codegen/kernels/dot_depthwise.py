@@ -16,7 +16,8 @@ Windows too long for that go by one place, tap by tap.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +28,7 @@ from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import I8, I32, I64, U8, U32, U64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import blocks, least
-from sardonyx.codegen.kernels.conv import ConvEpilogue
+from sardonyx.codegen.kernels.conv import ConvEpilogue, is_long
 from sardonyx.codegen.kernels.depthwise import (
     FEW_PLACES,
     PLACES,
@@ -37,6 +38,7 @@ from sardonyx.codegen.kernels.depthwise import (
     depthwise_params,
     store_places,
 )
+from sardonyx.codegen.kernels.narrowing import narrow_together
 from sardonyx.dtypes import Array
 
 __all__ = ["FIRST_OPERAND", "DotDepthwiseCode", "pack_dot_depthwise", "write_dot_depthwise"]
@@ -238,10 +240,44 @@ def _write_places(module: Module, symbol: str, part: _Part) -> Kernel:
             factor = b.buffer(FACTORS, I32).load(column, lanes)
             totals = [total + element.value * factor for total, element in zip(totals, elements, strict=True)]
         places = [result + inner["out_step"] * number for number in range(part.count)]
-        columns, spans = [column] * part.count, [span] * part.count
-        stored = b.buffer(OUTPUT, part.output)
-        store_places(b, stored, totals, places, columns, spans, part.epilogue, limit if part.edge else None)
+        _store(b, part, totals, places, column, span, limit if part.edge else None)
     return b
+
+
+def _store(
+    b: Kernel,
+    part: _Part,
+    sums: Sequence[Register],
+    places: Sequence[Register],
+    column: Register,
+    span: Span,
+    limit: Register | None,
+) -> None:
+    """Put the first `limit` sums down, four together where they are narrowed; those after are computed as the first is."""
+    output, lanes = b.buffer(OUTPUT, part.output), span.lanes
+    if limit is not None:
+        safe = [places[0], *(b.select(limit > number, place, places[0]) for number, place in enumerate(places[1:], 1))]
+    else:
+        safe = list(places)
+    may_pack = len(sums) % _TOGETHER == 0 and not (part.epilogue and is_long(b.target, part.epilogue, I32))
+    for first in range(0, len(sums), _TOGETHER):
+        group = range(first, first + _TOGETHER)
+        packed = None
+        if may_pack:
+            positions = [(safe[number], column, span) for number in group]
+            packed = narrow_together(b, part.epilogue, [sums[number] for number in group], positions)
+        if packed is None:
+            count = len(sums)
+            store_places(b, output, sums, places, [column] * count, [span] * count, part.epilogue, limit)
+            return
+        for number in group:
+            one = packed.shuffle(range((number - first) * lanes, (number - first + 1) * lanes))
+            with nullcontext() if limit is None else b.when(limit > number):
+                output.store(one, places[number], span)
+
+
+_TOGETHER = 4
+"""Places whose sums are narrowed together."""
 
 
 def _quads_of(code: DotDepthwiseCode, count: int) -> Iterator[tuple[list[int | None], list[tuple[int, int]]]]:

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, constant
-from sardonyx.codegen.emit.types import BOOL, F32, Type
+from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, constant, round_saturated
+from sardonyx.codegen.emit.types import BOOL, F32, I32, Type
 from sardonyx.ir import Node
-from sardonyx.providers.cpu.quantization import is_one, limits_of_type
+from sardonyx.providers.cpu.quantization import is_one
 
 __all__ = ["QLINEAR", "saturated"]
 
@@ -98,10 +98,7 @@ def _multiply_add(x: ElementExpr, y: ElementExpr, z: ElementExpr) -> ElementExpr
 
 def saturated(x: ElementExpr, kind: Type) -> ElementExpr:
     """Return the nearest integer of a type; x is no NaN where scales are finite and above 0."""
-    low, high = (constant(float(limit), F32) for limit in limits_of_type(kind))
-    rounded = OPERATORS["round"](x)
-    above = OPERATORS["select"](rounded > low, rounded, low)
-    return OPERATORS["select"](above < high, above, high).to(kind)
+    return round_saturated(x, constant(0, I32), kind)
 
 
 QLINEAR: Mapping[str, Callable[[Node, _Operands], ElementExpr]] = {

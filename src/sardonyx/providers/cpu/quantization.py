@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from sardonyx.codegen.emit.expr import ElementExpr, constant, select
-from sardonyx.codegen.emit.types import F32, Kind, Type, of_dtype
+from sardonyx.codegen.emit.expr import ElementExpr, constant, round_saturated
+from sardonyx.codegen.emit.types import F32, I32, Type, of_dtype
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Value
 
-__all__ = ["QUANTIZATION", "is_one", "limits_of_type"]
+__all__ = ["QUANTIZATION", "is_one"]
 
 _Operands = Sequence["ElementExpr | None"]
 
@@ -28,11 +28,8 @@ def _quantize(node: Node, operands: _Operands) -> ElementExpr:
     precision = node.integer("precision", 0)
     if x.type != F32 or precision not in (0, int(DataType.FLOAT)):
         raise TypeError(f"quantization of {x.type.name} in precision {precision}")
-    rounded = ElementExpr("round", F32, (x / scale,))
-    shifted = rounded if zero_point is None else rounded + zero_point.to(F32)
-    low, high = (constant(float(limit), F32) for limit in limits_of_type(_narrow(kind)))
-    above = select(shifted > low, shifted, low)
-    return select(above < high, above, high).to(_narrow(kind))
+    zero = constant(0, I32) if zero_point is None else zero_point.to(I32)
+    return round_saturated(x / scale, zero, _narrow(kind))
 
 
 def _dequantize(node: Node, operands: _Operands) -> ElementExpr:
@@ -75,12 +72,6 @@ def _narrow(kind: Type | None) -> Type:
     if kind is None or not kind.is_integer or kind.bits > 16:
         raise TypeError(f"quantized elements of {None if kind is None else kind.name}; expected integers of 8 or 16 bits")
     return kind
-
-
-def limits_of_type(kind: Type) -> tuple[int, int]:
-    """Return the least and the greatest integer of a type."""
-    span = 1 << kind.bits
-    return (-span // 2, span // 2 - 1) if kind.kind is Kind.SIGNED else (0, span - 1)
 
 
 QUANTIZATION: Mapping[str, Callable[[Node, _Operands], ElementExpr]] = {

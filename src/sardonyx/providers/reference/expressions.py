@@ -19,6 +19,7 @@ from sardonyx.ir import Node
 from sardonyx.providers.expressions import DATA_TYPES, ElementwiseExpression, expression_of
 from sardonyx.providers.reference.algorithms.blocks import map_blocks
 from sardonyx.providers.reference.algorithms.erf import erf_into
+from sardonyx.providers.reference.algorithms.requantize import integer_limits
 from sardonyx.providers.reference.registry import Call, Kernel, find_kernel
 
 __all__ = ["evaluate_expression", "kernel_of"]
@@ -110,6 +111,13 @@ def _multiply_add(kind: Type, x: Array, y: Array, z: Array) -> Array:
     return np.asarray(x.astype(np.float64) * y + z if kind == F32 else x * y + z)
 
 
+def _round_saturated(kind: Type, x: Array, zero: Array) -> Array:
+    """Return rounded numbers plus `zero`, saturated; NaN is the least number."""
+    low, high = integer_limits(DATA_TYPES[kind].numpy)
+    shifted = np.clip(np.rint(x.astype(np.float64)) + zero, low, high)
+    return np.where(np.isnan(shifted), low, shifted)
+
+
 def _shift(function: Callable[..., Any]) -> Callable[..., Array]:
     """Return a shift that gives 0 by the type's width or more."""
     return lambda kind, x, y: np.where((y >= 0) & (y < kind.bits), function(x, np.clip(y, 0, kind.bits - 1)), np.zeros_like(x))
@@ -186,6 +194,7 @@ _PRIMITIVES: Mapping[str, Callable[..., Array]] = {
     "shift_right": _shift(np.right_shift),
     "erf": _wide(_erf),
     "multiply_add": _multiply_add,
+    "round_saturated": _round_saturated,
     "gelu": _wide(_gelu),
     "gelu_tanh": _wide(_gelu_tanh),
     "sigmoid": _wide(_sigmoid),

@@ -11,13 +11,14 @@ import dataclasses
 
 import numpy as np
 
-from sardonyx.codegen.emit.expr import ElementExpr, argument, select, substitute
+from sardonyx.codegen.emit.expr import ElementExpr, argument, round_saturated, substitute
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.scalars import scalar
-from sardonyx.codegen.emit.types import BOOL, F32, I32, Kind, Type
+from sardonyx.codegen.emit.types import BOOL, F32, I32, Type
 from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.conv import ConvEpilogue
+from sardonyx.codegen.kernels.narrowing import Narrowing
 from sardonyx.dtypes import Array
 from sardonyx.ir import Shape, Value
 from sardonyx.providers.cpu.expressions import element_type
@@ -101,20 +102,10 @@ class IntegerTail:
 def requantized(kind: Type, zero_point: int) -> ElementExpr:
     """Return a sum times its channel's multiplier, rounded to nearest, ties to even, plus the zero point, saturated to `kind`.
 
-    It is moved into the limits first, which are whole numbers: so all that is rounded fits an integer. NaN becomes the least
-    number. Source: ONNX QLinearConv-10, QuantizeLinear-10.
+    NaN becomes the least number. Source: ONNX QLinearConv-10.
     """
-    low, high = _limits(kind)
-    least, greatest = scalar(low - zero_point, F32), scalar(high - zero_point, F32)
     scaled = argument(0, I32).to(F32) * argument(_MULTIPLIER, F32)
-    above = select(scaled > least, scaled, least)
-    rounded = ElementExpr("round", F32, (select(above < greatest, above, greatest),)).to(I32)
-    return (rounded + scalar(zero_point, I32)).to(kind)
-
-
-def _limits(kind: Type) -> tuple[int, int]:
-    span = 1 << kind.bits
-    return (-span // 2, span // 2 - 1) if kind.kind is Kind.SIGNED else (0, span - 1)
+    return round_saturated(scaled, scalar(zero_point, I32), kind)
 
 
 def multipliers(scales: tuple[Array, Array, Array], M: int) -> Array:
@@ -148,9 +139,24 @@ def place_integer_epilogue(tail: IntegerTailCode, first: int) -> ConvEpilogue | 
 
     Its operands are the buffers from `first` on.
     """
-    if tail.expr.primitive == "argument":
+    expr = tail.expr
+    if expr.primitive == "argument":
         return None
+    if expr.primitive != "round_saturated" or expr.type.bits != _BYTE or not _is_number(expr.operands[1]):
+        return _epilogue(tail, expr, first)
+    x, zero = expr.operands
+    return Narrowing(_epilogue(tail, x, first), lambda b: write_expressions(b, [zero], [])[0], expr.type)
 
+
+_BYTE = 8
+
+
+def _is_number(expr: ElementExpr) -> bool:
+    """Return whether an expression is one number for all elements."""
+    return not expr.operands and expr.primitive in ("constant", "parameter")
+
+
+def _epilogue(tail: IntegerTailCode, expr: ElementExpr, first: int) -> ConvEpilogue:
     def write(b: Kernel, sums: Register, place: Register, column: Register, span: Span) -> Register:
         operands = [sums]
         for index, (way, kind) in enumerate(zip(tail.ways, tail.kinds, strict=True)):
@@ -159,6 +165,6 @@ def place_integer_epilogue(tail: IntegerTailCode, first: int) -> ConvEpilogue | 
                 operands.append(buffer.load().splat(span.lanes))
             else:
                 operands.append(buffer.load(column if way == COLUMN else place, span))
-        return write_expressions(b, [tail.expr], operands)[0]
+        return write_expressions(b, [expr], operands)[0]
 
     return write
