@@ -38,10 +38,10 @@ def test_outputs_have_the_shapes_of_the_file(found: Case) -> None:
 
 
 @pytest.mark.skipif(not HAS_PEER, reason="ai_edge_litert is not installed (extra peers)")
-@pytest.mark.parametrize("found", [found for found in CASES if found.has_peer], ids=lambda found: found.name)
+@pytest.mark.parametrize("found", [found for found in CASES if found.peer], ids=lambda found: found.name)
 def test_litert_computes_the_same(found: Case) -> None:
     """Floats within a part of the greatest, integers that stand for numbers within a step, all else exactly."""
-    interpreter = _interpreter(found.data)
+    interpreter = _interpreter(found.data, found.peer)
     for detail, array in zip(interpreter.get_input_details(), found.feeds, strict=True):
         text = array.dtype == object
         fed = np.array([item.encode() for item in array.reshape(-1)], object).reshape(array.shape) if text else array
@@ -52,14 +52,15 @@ def test_litert_computes_the_same(found: Case) -> None:
         _compare(found, ours, theirs)
 
 
-def _interpreter(data: bytes) -> Any:
+def _interpreter(data: bytes, peer: str) -> Any:
     """Return an interpreter with the reference kernels, or with the optimized ones where there is no such kernel."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
+    resolvers = [OpResolverType.BUILTIN_REF, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES]
     try:
-        found = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+        found = Interpreter(model_content=data, experimental_op_resolver_type=resolvers[peer == "optimized"])
     except ValueError:
-        found = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
+        found = Interpreter(model_content=data, experimental_op_resolver_type=resolvers[1])
     found.allocate_tensors()
     return found
 

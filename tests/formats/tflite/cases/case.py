@@ -27,8 +27,8 @@ class Case:
     """By how many steps integers may differ."""
     tolerance: float = 1e-5
     """By how much floats may, relative to the greatest."""
-    has_peer: bool = True
-    """Whether LiteRT has a kernel for it that is right."""
+    peer: str = "reference"
+    """Which kernels of LiteRT are right: the reference ones, the optimized ones, or none."""
     is_open: bool = False
     """Whether a run decides about the shapes of the outputs."""
 
@@ -70,7 +70,7 @@ def case(
     steps: int = 1,
     tolerance: float = 1e-5,
     version: int = 1,
-    has_peer: bool = True,
+    peer: str = "reference",
     is_open: bool = False,
     **fields: Any,
 ) -> Case:
@@ -86,7 +86,7 @@ def case(
         steps: by how many steps integers may differ.
         tolerance: by how much floats may differ.
         version: of the operator.
-        has_peer: whether LiteRT has a kernel for it that is right.
+        peer: which kernels of LiteRT are right: "reference", "optimized" or "".
         is_open: whether a run decides about the shapes of the outputs.
         fields: further fields of the operator.
     """
@@ -105,7 +105,7 @@ def case(
             feeds.append(array)
     made = [sketch.tensor(*output) for output in outputs]
     sketch.operator(code, indices, made, options, version=version, **fields)
-    return Case(name, sketch.model(made), feeds, steps, tolerance, has_peer, is_open)
+    return Case(name, sketch.model(made), feeds, steps, tolerance, peer, is_open)
 
 
 def packed4(array: Array) -> Array:

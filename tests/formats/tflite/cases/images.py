@@ -51,7 +51,7 @@ def _convolutions() -> Iterator[Case]:
         [((2, 7, 6, 4),)],
         ("Conv2DOptions", options),
         constants=(1,),
-        has_peer=False,
+        peer="",
     )
     yield case("conv computed filters", "CONV_2D", [x, drawn((4, 1, 1, 3)), b], [((2, 7, 6, 4),)], ("Conv2DOptions", options))
     for padding, out in (("SAME", (8, 8)), ("VALID", (9, 9))):

@@ -122,7 +122,7 @@ def _unary() -> Iterator[Case]:
         [drawn((3, 9))],
         [((3, 9),)],
         ("FakeQuantOptions", {"min": -1.1, "max": 1.3, "num_bits": 4, "narrow_range": True}),
-        has_peer=False,
+        peer="",
         version=2,
     )
     yield case("bitcast", "BITCAST", [drawn((2, 4))], [((2, 4), "INT32")])
@@ -239,7 +239,7 @@ def _reductions() -> Iterator[Case]:
                 [((2, 5), kind, scale)],
                 ("ReducerOptions", {}),
                 constants=(1,),
-                has_peer=code != "SUM",
+                peer="optimized" if code == "SUM" else "reference",
                 version=2,
             )
     for code in ("REDUCE_ALL", "REDUCE_ANY"):
@@ -299,7 +299,7 @@ def _shapes() -> Iterator[Case]:
     yield case("TRANSPOSE", "TRANSPOSE", [x, np.array([2, 0, 1], INT)], [((4, 2, 3),)], constants=(1,))
     yield case("SHAPE", "SHAPE", [x], [((3,), "INT32")], ("ShapeOptions", {"out_type": "INT32"}))
     yield case("RANK", "RANK", [x], [((), "INT32")])
-    yield case("BROADCAST_TO", "BROADCAST_TO", [drawn((3, 1)), np.array([2, 3, 4], INT)], [((2, 3, 4),)], constants=(1,))
+    yield case("BROADCAST_TO", "BROADCAST_TO", [drawn((3, 1)), np.array([2, 3, 4], INT)], [((2, 3, 4),)], constants=(1,), version=2)
     yield case("BROADCAST_ARGS", "BROADCAST_ARGS", [np.array([2, 1, 4], INT), np.array([3, 1], INT)], [((3,), "INT32")])
     yield case("TILE", "TILE", [x, np.array([1, 2, 3], INT)], [((2, 6, 12),)], constants=(1,))
     yield case("PACK", "PACK", [x, x + 1], [((2, 2, 3, 4),)], ("PackOptions", {"values_count": 2, "axis": 1}))

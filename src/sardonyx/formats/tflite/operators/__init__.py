@@ -9,7 +9,7 @@ from sardonyx.forks import without_fork
 
 __all__ = ["load_all"]
 
-_FAMILIES = ("conv", "elementwise", "matmul", "pool", "reduce", "reshape", "slice")
+_FAMILIES = ("conv", "elementwise", "gather", "matmul", "pool", "reduce", "reshape", "resize", "slice")
 
 
 @functools.cache
