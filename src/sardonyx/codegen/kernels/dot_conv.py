@@ -215,10 +215,18 @@ def _write_block(b: Kernel, shape: ConvTiling, tiles: Mapping[tuple[int, int], K
             for width in dict.fromkeys(width for width, _ in tiles):
                 with switch.case(width):
                     for height, (top, bottom) in cover_rows(shape.heights[width], block.rows):
+                        share = _share(b, shape.panel * 4, height, bottom - top)
                         with b.loop(top, bottom, height) as m:
-                            place = block.group * columns + n
-                            addresses = (block.table.at(m), block.sums.at(m), first.at(n * length))
-                            b.call_part(tiles[width, height], *addresses, block.group, n, place)
+                            place, panel = block.group * columns + n, first.at(n * length)
+                            ahead = panel.at(length * shape.panel + (m - top) // height * share * p["runs"] * _quads(p))
+                            addresses = (block.table.at(m), block.sums.at(m), panel, ahead)
+                            b.call_part(tiles[width, height], *addresses, block.group, n, place, share)
+
+
+def _share(b: Kernel, row_bytes: int, height: int, rows: Register) -> Register:
+    """Return how many bytes of the next panel a tile fetches at each step, so that all tiles together fetch it."""
+    tiles = b.max((rows + (height - 1)) // height, 1)
+    return (tiles + (row_bytes - 1)) // tiles
 
 
 def _write_row_sums(module: Module, symbol: str, code: DotConvCode, height: int) -> Kernel:
@@ -260,17 +268,20 @@ def _write_tile(
 ) -> Kernel:
     """Write one tile of the output, over the whole inner dimension."""
     shape = dot_tiling(module.target)
-    with module.part(symbol, Address(I64), Address(I32), Address(U8), I64, I64, I64) as b:
-        table, row_sums, panel = b.addresses
-        group, n, place = b.arguments
+    fetches = (vectors, height) == (shape.vectors, shape.heights[shape.vectors][0])
+    with module.part(symbol, Address(I64), Address(I32), Address(U8), Address(U8), I64, I64, I64, I64) as b:
+        table, row_sums, panel, ahead = b.addresses
+        group, n, place, share = b.arguments
         p, rows = read_params(b), _rows(b, table, height, code)
         begins = _begin(b, code, row_sums, place, vectors, height, shape.lanes)
         tile = _Tile(b, shape, table, vectors, height, group * p["columns"] + n, n, p["columns"] - n, begins)
         quads, whole, step = _quads(p), p["depth"] // 4, 4 * shape.panel
         with b.loop(0, p["runs"]) as run:
             pointers = [row.of(U8) for row in rows.at(run, b.const(I64, 0))]
-            begin = panel.at(run * quads * step)
+            begin, near = panel.at(run * quads * step), ahead.at(run * quads * share)
             with b.loop(0, whole) as k:
+                if fetches:
+                    b.prefetch(near.at(k * share), locality=2)
                 factors = [row.of(U32).load(k, align=1) for row in pointers]
                 _add_products(b, factors, begin.at(k * step), tile.sums, signed=code.signed)
             if code.rest:
