@@ -207,10 +207,11 @@ def test_a_convolution_with_filters_of_any_size_says_so(rest: str) -> None:
     assert len(converted) == rest.count("Conv")
 
 
-def test_a_pool_whose_indices_are_read_says_so() -> None:
-    """In either layout: not that it was not converted."""
-    body = "graph(x: float[1, 3, 8, 8]) -> (y, z) { y, z = MaxPool(x) {kernel_shape = [2, 2]} }"
-    assert declined(body) == ["where the greatest elements are is asked for"]
+def test_a_pool_whose_indices_are_read_is_not_converted() -> None:
+    """Indices count in NCHW; a type that its kernel does not take is named."""
+    body = "graph(x: %s[1, 3, 8, 8]) -> (y, z) { y, z = MaxPool(x) {kernel_shape = [2, 2]} }"
+    assert declined(body % "float") == []
+    assert declined(body % "int8") == ["places of elements of type int8"]
 
 
 def test_an_operator_that_is_compiled_in_nhwc_only_says_so() -> None:

@@ -243,7 +243,7 @@ def _sizes_claim(node: Node, elements: tuple[Elements, ...] | None, witnesses: M
 
 def _claim(node: Node, witnesses: Mapping[str, Value], *, layout_follows: bool) -> Capability | str:
     """Return a claim of a node as what it does, or why it is left to others."""
-    converts = node.domain in _CONVERTED and find_claim(node.domain, node.op_type) is None
+    converts = node.domain in _CONVERTED and _is_compiled_in_nhwc(node)
     find = (find_claim(NHWC_DOMAIN, node.op_type) if converts else None) or claim_node
     found = find(node)
     if isinstance(found, str):
@@ -272,6 +272,16 @@ def _claim(node: Node, witnesses: Mapping[str, Value], *, layout_follows: bool) 
     if not layout_follows:
         return f"{node.op_type} is compiled in NHWC only, and this node stays in NCHW"
     return NodeClaim((node,), reads=reads)
+
+
+def _is_compiled_in_nhwc(node: Node) -> bool:
+    """Return whether a node is compiled only once it has been converted.
+
+    MaxPool is, where its indices are not read: those count in NCHW.
+    """
+    if (node.domain, node.op_type) == ("", "MaxPool"):
+        return not any(value.use_count for value in node.outputs[1:])
+    return find_claim(node.domain, node.op_type) is None
 
 
 def _keeps_layout(node: Node) -> bool:

@@ -73,14 +73,11 @@ def test_norms(p: int) -> None:
     compare(_model("LpPool", ["n", 20, "h", "w"], kernel_shape=[2, 2], p=p), [{"x": random(1, 20, 5, 5)}])
 
 
-def test_other_norms_and_indices_are_left_to_the_reference() -> None:
+def test_other_norms_are_left_to_the_reference() -> None:
     """What is not compiled is said."""
     third = _model("LpPool", [1, 3, 5, 5], kernel_shape=[2, 2], p=3)
-    node = helper.make_node("MaxPool", ["x"], ["z", "y"], kernel_shape=[2, 2])
-    graph = model_of([node, helper.make_node("Cast", ["y"], ["f"], to=1)], {"x": [1, 3, 5, 5]}, {}, ["z", "f"])
-    for model, reason in ((third, "order 3"), (graph, "greatest elements are is asked for")):
-        first = InferenceSession(model, providers=[nhwc()]).explain()[0]
-        assert reason in next(iter(first.declined.values()))
+    first = InferenceSession(third, providers=[nhwc()]).explain()[0]
+    assert "order 3" in next(iter(first.declined.values()))
 
 
 @pytest.mark.parametrize("op_type", ["MaxPool", "AveragePool", "LpPool"])

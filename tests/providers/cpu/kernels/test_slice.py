@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.cpu_run import LEVELS, cpu_session, declined, steps_of
+from support.cpu_run import LEVELS, cpu_session, declined, reference, steps_of
 from support.moving import filled, same
 
 from sardonyx.errors import InvalidArgument, InvalidGraph
@@ -293,3 +293,16 @@ def test_parts_of_any_number() -> None:
 def test_the_pads_of_the_first_version() -> None:
     """They had another name."""
     same("graph(x: float[N, 3]) -> (y: float[M, 6]) { y = Pad(x) {paddings = [0, 1, 0, 2], value = 7.0} }", (2, 3), opset=1)
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("kind", ["float", "double", "int8", "bool", "float16"])
+@pytest.mark.parametrize(("shape", "axes"), [([5, 9, 4], None), ([11, 3], [0, 2]), ([2], [-2]), ([0, 20], [1, 0])])
+def test_center_crop_pad(shape: list[int], axes: list[int] | None, kind: str, isa: str) -> None:
+    """Axes that grow and shrink, by even and odd numbers."""
+    attributes = "" if axes is None else f" {{axes = {axes}}}"
+    body = f"graph(x: {kind}[A, B, C]) -> (y) {{ s: int64[{len(shape)}] = {shape} y = CenterCropPad(x, s){attributes} }}"
+    session = cpu_session(body, opset=18, isa=isa)
+    for sizes in ((8, 7, 6), (5, 20, 21), (1, 1, 1)):
+        x = np.random.default_rng(0).integers(-9, 9, sizes).astype(kind.replace("float", "float32").replace("float3216", "float16"))
+        np.testing.assert_array_equal(session.run(None, {"x": x})[0], reference(body, {"x": x}, opset=18)[0])

@@ -326,6 +326,42 @@ def pad(low: Lowering, group: Group, spec: PadSpec) -> None:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class CentreSpec:
+    """A tensor cropped or padded about its centre."""
+
+    kind: Type
+    """The type as which elements are moved."""
+
+
+def claim_center_crop_pad(node: Node) -> CentreSpec | str:
+    """Return how the elements of a CenterCropPad are moved, or why it cannot be compiled."""
+    kind, rank = moved_as(node), len(shape_of(node.output))
+    if len(shape_of(node.inputs[0])) != rank:
+        return f"{len(shape_of(node.inputs[0]))} dimensions become {rank}"
+    return kind if isinstance(kind, str) else CentreSpec(kind)
+
+
+@lowers("CenterCropPad", claim=claim_center_crop_pad, inputs=2)
+def center_crop_pad(low: Lowering, group: Group, spec: CentreSpec) -> None:
+    """Crop and pad in one copy; by how much is known by the time of binding."""
+    data, result = low.of(group.node.inputs[0]), low.result(group.node.output)
+    zero = low.constant(np.zeros(1, data.dtype.numpy))
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        dims = []
+        for dim, wanted in zip(data.shape, result.shape, strict=True):
+            surplus = sizes(wanted) - sizes(dim)
+            if sizes(wanted) < 0:
+                raise InvalidArgument(f"shape={list(sizes.shape(result.shape))}; expected one length >= 0 for each axis")
+            before = surplus // 2 if surplus >= 0 else -(-surplus // 2)
+            dims.append(PadDim.of(sizes(dim), before, surplus - before))
+        params = PadParams.over(dims, "constant", TASK_ELEMENTS)
+        return params.words(), params.tasks()
+
+    low.step(group, low.kernel(PadKernel(spec.kind, "constant")), [data, zero, result], writes=[2], plan=plan)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class TriangleSpec:
     """One side of the diagonal of matrices."""
 

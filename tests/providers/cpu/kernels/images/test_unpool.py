@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.cpu_run import LEVELS, cpu_session, declined
+from support.cpu_run import LEVELS, cpu_session, reference
 from support.moving import TYPES, same
 
 from sardonyx.errors import InvalidArgument
@@ -29,9 +29,11 @@ def test_a_wrong_index(wrong: int) -> None:
         session.run(None, {"x": np.ones((1, 1, 2, 2), np.float32), "i": np.array([[[[0, 1], [2, wrong]]]])})
 
 
-def test_what_is_left_to_others() -> None:
-    """A shape of its own, which may be larger or smaller."""
-    body = """graph(x: float[1, 1, 2, 2], i: int64[1, 1, 2, 2]) -> (y) {
-        s: int64[4] = [1, 1, 5, 5]
-        y = MaxUnpool(x, i, s) {kernel_shape = [2, 2], strides = [2, 2]} }"""
-    assert "shape which was pooled" in declined(body)[0]
+@pytest.mark.parametrize("shape", [[1, 1, 5, 5], [1, 1, 3, 4], [1, 1, 3, 9], [2, 1, 4, 4], [1, 1, 0, 4]])
+def test_a_shape_of_its_own(shape: list[int]) -> None:
+    """Larger or smaller than what was pooled, in which indices count: zeros are added at the far ends, or elements cut off."""
+    body = f"""graph(x: float[1, 1, 2, 2], i: int64[1, 1, 2, 2]) -> (y) {{
+        s: int64[4] = {shape}
+        y = MaxUnpool(x, i, s) {{kernel_shape = [2, 2], strides = [2, 2]}} }}"""
+    feeds = {"x": np.array([[[[1, 2], [3, 4]]]], np.float32), "i": np.array([[[[5, 7], [13, 15]]]])}
+    np.testing.assert_array_equal(cpu_session(body).run(None, feeds)[0], reference(body, feeds)[0])
