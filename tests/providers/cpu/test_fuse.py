@@ -72,3 +72,33 @@ def test_a_node_of_many_inputs_joins_no_group() -> None:
     held = graph(f"graph({inputs}) -> (y) {{ a = Relu(x0) y = Sum({names}) }}")
     members = [Member(node, None) for node in held]
     assert [len(group.nodes) for group in group_nodes(members, lambda group, member, value: True)] == [1, 1]
+
+
+def _takes_all(group: Group, member: Member, value: Value) -> bool:
+    return member.node.op_type in ("Add", "DequantizeLinear", "Relu")
+
+
+def _groups_that_take_all(body: str) -> list[str]:
+    members = [Member(node, None) for node in graph(body)]
+    return ["+".join(node.op_type for node in group.nodes) for group in group_nodes(members, _takes_all)]
+
+
+_WIDE = "graph(x: float[2, 2], w: float[2, 2], q: uint8[2, 2], s: float[]) -> ({}) {{ {} }}"
+
+
+def test_what_widens_an_operand_is_computed_where_it_is_read() -> None:
+    """With what follows it there; a residual is read as the integers that it is."""
+    found = _groups_that_take_all(_WIDE.format("y", "d = DequantizeLinear(q, s) a = MatMul(x, w) y = Add(a, d)"))
+    assert found == ["MatMul+DequantizeLinear+Add"]
+    found = _groups_that_take_all(_WIDE.format("y", "d = DequantizeLinear(q, s) e = Relu(d) a = MatMul(x, w) y = Add(a, e)"))
+    assert found == ["MatMul+DequantizeLinear+Relu+Add"]
+    found = _groups_that_take_all(_WIDE.format("y", "d = DequantizeLinear(q, s) e = DequantizeLinear(q, s) y = Add(d, e)"))
+    assert found == ["DequantizeLinear+DequantizeLinear+Add"]
+
+
+def test_what_others_read_is_computed_once() -> None:
+    """In a step of its own; so is what does not widen."""
+    both = _WIDE.format("y, d", "d = DequantizeLinear(q, s) a = MatMul(x, w) y = Add(a, d)")
+    assert _groups_that_take_all(both) == ["DequantizeLinear", "MatMul+Add"]
+    plain = _WIDE.format("y", "d = Exp(x) a = MatMul(x, w) y = Add(a, d)")
+    assert _groups_that_take_all(plain) == ["Exp", "MatMul+Add"]

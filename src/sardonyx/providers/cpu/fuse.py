@@ -5,6 +5,9 @@
 
 A node joins the group of one of its inputs where that input is the group's result so far, is read by nobody else, and has the
 shape of the node's output. The group runs at the place of its last node, when all that its tail reads has been made.
+
+    QLinearConv -> DequantizeLinear -> Add      one group, with the DequantizeLinear of the residual in its tail: what widens
+    residual -> DequantizeLinear ----/          numbers is computed where it is read, and the residual is read as it is stored
 """
 
 from __future__ import annotations
@@ -74,6 +77,10 @@ def group_nodes(members: Sequence[Member], joins: Joins) -> list[Group]:
         if group is None:
             group = Group(member, [])
         else:
+            for widened in _widened(member, group, group_of, joins):
+                group.tail.extend([widened.anchor, *widened.tail])
+                group_of.update((each.node, group) for each in (widened.anchor, *widened.tail))
+                del last[widened]
             group.tail.append(member)
         group_of[member.node] = group
         last[group] = index
@@ -94,6 +101,27 @@ def _joined(member: Member, group_of: dict[Node, Group], last: dict[Group, int],
         candidates.append(group)
     return max(candidates, key=lambda group: (bool(group.node.op_type in _HEAVY), last[group]), default=None)
 
+
+def _widened(member: Member, group: Group, group_of: dict[Node, Group], joins: Joins) -> list[Group]:
+    """Return the groups whose results nobody reads but a node that joins `group`, and that make wider numbers of what they read.
+
+    They are computed from what they read in the store of `group`, if it takes them.
+    """
+    node, result = member.node, group.result
+    found: list[Group] = []
+    for value in dict.fromkeys(node.inputs):
+        other = None if value is None or value.producer is None else group_of.get(value.producer)
+        if other is None or other is group or value is None or value is not other.result or other.node.op_type not in _WIDENING:
+            continue
+        members = (other.anchor, *other.tail)
+        if len(group.tail) + len(members) >= LONGEST_TAIL or any(user is not node for user, _ in value.uses):
+            continue
+        if all(joins(group, each, result) for each in members):
+            found.append(other)
+    return found
+
+
+_WIDENING = frozenset(("Cast", "DequantizeLinear"))
 
 _HEAVY = frozenset(
     (
