@@ -63,11 +63,16 @@ class CpuProvider:
     memory: Memory = HOST
     preferred_operators = frozenset(
         [
+            "DynamicQuantizeLinear",
+            "DynamicQuantizeMatMul",
+            "MatMulIntegerToFloat",
+            "QGemm",
             "QLinearAdd",
             "QLinearAveragePool",
             "QLinearConv",
             "QLinearGlobalAveragePool",
             "QLinearLeakyRelu",
+            "QLinearMatMul",
             "QLinearMul",
             "QLinearSigmoid",
             "QLinearWhere",
