@@ -29,7 +29,7 @@ __all__ = ["install"]
 _NAME = "onnxruntime"
 _OWN = ("capi", "backend")
 """Sub-packages of onnxruntime that sardonyx has, and that always are its own."""
-_TOOLS = {"tools": "tools", "transformers": "tools"}
+_TOOLS = {"quantization": "quantization", "tools": "tools", "transformers": "tools"}
 """Sub-packages of onnxruntime -> those of sardonyx that stand for them where no onnxruntime is installed."""
 _ANY = DistributionFinder.Context()
 """A search for every distribution."""

@@ -23,6 +23,7 @@ def test_every_verb_has_help_and_json(invoke: Callable[..., Result]) -> None:
         "inspect",
         "explain",
         "optimize",
+        "quantize",
         "compile",
         "profile",
         "providers",

@@ -27,6 +27,7 @@ VERBS = {
     "optimize": "sardonyx.cli.optimize:optimize",
     "profile": "sardonyx.cli.profile:profile",
     "providers": "sardonyx.cli.providers:providers",
+    "quantize": "sardonyx.cli.quantize:quantize",
     "run": "sardonyx.cli.run:run",
     "where": "sardonyx.cli.where:where",
 }

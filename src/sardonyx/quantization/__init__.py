@@ -1,0 +1,55 @@
+"""Quantization of models, with the names and arguments of `onnxruntime.quantization`.
+
+    quantize_static("model.onnx", "model_int8.onnx", reader)      activations and weights of 8 bits, from calibration data
+    quantize_dynamic("model.onnx", "model_int8.onnx")             weights of 8 bits, activations quantized in each run
+    MatMulNBitsQuantizer("model.onnx", bits=4).process()          weights of 4 bits in blocks, activations in floats
+
+What they write is ONNX that onnxruntime runs too. `layer_errors` says which layers lose accuracy, and `sardonyx quantize`
+does all of it from the command line.
+"""
+
+from sardonyx.quantization.calibrate import (
+    CalibraterBase,
+    CalibrationDataReader,
+    EntropyCalibrater,
+    MinMaxCalibrater,
+    PercentileCalibrater,
+    TensorData,
+    TensorsData,
+    create_calibrator,
+)
+from sardonyx.quantization.layer_errors import LayerError, layer_errors
+from sardonyx.quantization.matmul_nbits_quantizer import (
+    DefaultWeightOnlyQuantConfig,
+    HQQWeightOnlyQuantConfig,
+    MatMulNBitsQuantizer,
+)
+from sardonyx.quantization.quant_utils import CalibrationMethod, QuantFormat, QuantizationMode, QuantType
+from sardonyx.quantization.quantize import DynamicQuantConfig, StaticQuantConfig, quantize, quantize_dynamic, quantize_static
+from sardonyx.quantization.shape_inference import quant_pre_process
+
+__all__ = [
+    "CalibraterBase",
+    "CalibrationDataReader",
+    "CalibrationMethod",
+    "DefaultWeightOnlyQuantConfig",
+    "DynamicQuantConfig",
+    "EntropyCalibrater",
+    "HQQWeightOnlyQuantConfig",
+    "LayerError",
+    "MatMulNBitsQuantizer",
+    "MinMaxCalibrater",
+    "PercentileCalibrater",
+    "QuantFormat",
+    "QuantType",
+    "QuantizationMode",
+    "StaticQuantConfig",
+    "TensorData",
+    "TensorsData",
+    "create_calibrator",
+    "layer_errors",
+    "quant_pre_process",
+    "quantize",
+    "quantize_dynamic",
+    "quantize_static",
+]

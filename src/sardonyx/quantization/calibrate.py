@@ -1,0 +1,425 @@
+"""Ranges of tensors from calibration data.
+
+    calibrator = create_calibrator("model.onnx", calibrate_method=CalibrationMethod.Entropy)
+    calibrator.collect_data(reader)                     runs the model on each feed that the reader gives
+    calibrator.compute_data()["tensor"].range_value     (lowest, highest)
+
+MinMax keeps the extremes, which the model itself computes; the others keep a histogram of each tensor,
+and leave out rare large values.
+"""
+
+from __future__ import annotations
+
+import abc
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sardonyx.dtypes import Array, DataType, OnnxValue
+from sardonyx.errors import InvalidArgument
+from sardonyx.formats import onnx as onnx_format
+from sardonyx.ir import Graph, Model, Node, Value
+from sardonyx.ops.infer import infer_graph
+from sardonyx.optimize.edit import Names, clone_model, overridable_values, tensor_of
+from sardonyx.quantization.histogram import Histogram
+from sardonyx.quantization.quant_utils import CalibrationMethod
+from sardonyx.session.inference_session import InferenceSession
+from sardonyx.tools.models import Given, read
+
+__all__ = [
+    "CalibraterBase",
+    "CalibrationDataReader",
+    "EntropyCalibrater",
+    "MinMaxCalibrater",
+    "PercentileCalibrater",
+    "TensorData",
+    "TensorsData",
+    "create_calibrator",
+    "open_model",
+]
+
+_FLOATS = (DataType.FLOAT, DataType.FLOAT16)
+_MOST_BYTES = 1 << 30
+"""Larger models are written to a file before a session opens them."""
+
+
+class CalibrationDataReader(abc.ABC):
+    """Gives the feeds of calibration, one after the other; a subclass says what they are."""
+
+    @abc.abstractmethod
+    def get_next(self) -> Mapping[str, OnnxValue] | None:
+        """Return the next feed, input name -> value; None after the last one."""
+
+    def __iter__(self) -> CalibrationDataReader:
+        return self
+
+    def __next__(self) -> Mapping[str, OnnxValue]:
+        feed = self.get_next()
+        if feed is None:
+            raise StopIteration
+        return feed
+
+    def __len__(self) -> int:
+        raise NotImplementedError(f"{type(self).__name__} does not say how many feeds it has")
+
+    def set_range(self, start_index: int, end_index: int) -> None:
+        """Give the feeds of these numbers only, where a subclass can."""
+        raise NotImplementedError(f"{type(self).__name__} cannot give a part of its feeds")
+
+
+class TensorData:
+    """What calibration found of one tensor."""
+
+    def __init__(self, *, lowest: Array | float, highest: Array | float) -> None:
+        """Note its range."""
+        self.lowest, self.highest = np.asarray(lowest), np.asarray(highest)
+
+    @property
+    def range_value(self) -> tuple[Array, Array]:
+        """The least and the greatest value."""
+        return self.lowest, self.highest
+
+    def __repr__(self) -> str:
+        return f"TensorData(lowest={self.lowest}, highest={self.highest})"
+
+
+class TensorsData(Mapping[str, TensorData]):
+    """Tensor name -> what calibration found of it."""
+
+    def __init__(self, calibration_method: CalibrationMethod, data: Mapping[str, TensorData | tuple[Any, Any]]) -> None:
+        """Take what was found; a pair is (lowest, highest)."""
+        self.calibration_method = calibration_method
+        self.data = {
+            name: found if isinstance(found, TensorData) else TensorData(lowest=found[0], highest=found[1])
+            for name, found in data.items()
+        }
+
+    def __getitem__(self, name: str) -> TensorData:
+        return self.data[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.data)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+
+class CalibraterBase(abc.ABC):
+    """Runs a model on calibration data, and keeps what the ranges of its tensors follow from."""
+
+    def __init__(
+        self,
+        model_path: Given | Model,
+        op_types_to_calibrate: Sequence[str] | None = None,
+        augmented_model_path: str | os.PathLike[str] = "",
+        symmetric: bool = False,
+        use_external_data_format: bool = False,
+        *,
+        tensors: Sequence[str] | None = None,
+    ) -> None:
+        """Prepare the model.
+
+        Args:
+            model_path: a path, an onnx.ModelProto, or a model of ours, which stays as it is.
+            op_types_to_calibrate: operators whose inputs and outputs are looked at; None for all.
+            augmented_model_path: accepted; no file is written.
+            symmetric: whether ranges have 0 in their middle.
+            use_external_data_format: accepted.
+            tensors: names of the tensors instead.
+
+        Raises:
+            SardonyxError: the model cannot be read.
+        """
+        self.model = clone_model(model_path) if isinstance(model_path, Model) else read(model_path)
+        self.symmetric = symmetric
+        self.providers: Sequence[str] = ["CPUExecutionProvider"]
+        infer_graph(self.model)
+        wanted = _float_values(self.model, op_types_to_calibrate)
+        if tensors is not None:
+            chosen = frozenset(tensors)
+            wanted = [value for value in _float_values(self.model, None) if value.name in chosen]
+        self._values = wanted
+        self._asked: list[str] = []
+        self._session: InferenceSession | None = None
+
+    @property
+    def tensors_to_calibrate(self) -> list[str]:
+        """The names of the tensors whose ranges are looked for."""
+        return [value.name for value in self._values]
+
+    def set_execution_providers(self, execution_providers: Sequence[str] = ("CPUExecutionProvider",)) -> None:
+        """Run on these from now on."""
+        self.providers, self._session = list(execution_providers), None
+
+    def collect_data(self, data_reader: Iterable[Mapping[str, OnnxValue]]) -> None:
+        """Run the model on each feed.
+
+        Raises:
+            ValueError: there is no feed.
+            SardonyxError: a feed does not fit the model.
+        """
+        if not self._asked:
+            self._asked = [_give_out(self.model.graph, value) for value in self._augment()]
+        if self._session is None:
+            self._session = open_model(self.model, self.providers)
+        is_empty = True
+        for feed in data_reader:
+            is_empty = False
+            self._take(self._session.run(self._asked, dict(feed)) if self._asked else [])
+        if is_empty:
+            raise ValueError("the calibration data is empty: the reader gave no feed")
+
+    @abc.abstractmethod
+    def _augment(self) -> list[Value]:
+        """Put nodes into the model that help, and return the values that runs are asked for."""
+
+    @abc.abstractmethod
+    def _take(self, results: Sequence[Array]) -> None:
+        """Take what a run gave."""
+
+    @abc.abstractmethod
+    def compute_data(self) -> TensorsData:
+        """Return the ranges; raises ValueError where no data was collected."""
+
+    def _data(self, method: CalibrationMethod, ranges: Sequence[tuple[Array, Array]]) -> TensorsData:
+        if len(ranges) < len(self._values):
+            raise ValueError("no calibration data was collected: call collect_data first")
+        found = {}
+        for value, (low, high) in zip(self._values, ranges, strict=True):
+            most = np.maximum(np.abs(low), np.abs(high))
+            found[value.name] = (-most, most) if self.symmetric else (low, high)
+        return TensorsData(method, found)
+
+
+class MinMaxCalibrater(CalibraterBase):
+    """The least and the greatest value of each tensor over all data, or a moving average of those of each feed."""
+
+    def __init__(
+        self,
+        model_path: Given | Model,
+        op_types_to_calibrate: Sequence[str] | None = None,
+        augmented_model_path: str | os.PathLike[str] = "",
+        symmetric: bool = False,
+        use_external_data_format: bool = False,
+        moving_average: bool = False,
+        averaging_constant: float = 0.01,
+        max_intermediate_outputs: int | None = None,
+        per_channel: bool = False,
+        *,
+        tensors: Sequence[str] | None = None,
+    ) -> None:
+        """Prepare the model.
+
+        Args:
+            model_path: as of CalibraterBase, like the other arguments that it has.
+            op_types_to_calibrate: see there.
+            augmented_model_path: see there.
+            symmetric: see there.
+            use_external_data_format: see there.
+            moving_average: whether extremes are averaged over feeds.
+            averaging_constant: the weight of the newest feed in the average, from 0 to 1.
+            max_intermediate_outputs: accepted; extremes are kept, not outputs.
+            per_channel: must be False: activations have one scale.
+            tensors: see there.
+
+        Raises:
+            InvalidArgument: per_channel is set, or the constant is not from 0 to 1.
+        """
+        if per_channel:
+            raise InvalidArgument("activations have one scale for each tensor: leave out per_channel")
+        if not 0 <= averaging_constant <= 1:
+            raise InvalidArgument(f"averaging_constant is from 0 to 1, got {averaging_constant}")
+        super().__init__(
+            model_path, op_types_to_calibrate, augmented_model_path, symmetric, use_external_data_format, tensors=tensors
+        )
+        self._newest = averaging_constant if moving_average else None
+        self._ranges: list[tuple[Array, Array]] = []
+
+    def _augment(self) -> list[Value]:
+        names = Names.of(self.model)
+        return [_reduced(self.model, value, kind, names) for value in self._values for kind in ("ReduceMin", "ReduceMax")]
+
+    def _take(self, results: Sequence[Array]) -> None:
+        pairs = list(zip(results[::2], results[1::2], strict=True))
+        if not self._ranges:
+            self._ranges = pairs
+        elif self._newest is None:
+            self._ranges = [
+                (np.minimum(low, new_low), np.maximum(high, new_high))
+                for (low, high), (new_low, new_high) in zip(self._ranges, pairs, strict=True)
+            ]
+        else:
+            self._ranges = [
+                (low + self._newest * (new_low - low), high + self._newest * (new_high - high))
+                for (low, high), (new_low, new_high) in zip(self._ranges, pairs, strict=True)
+            ]
+
+    def compute_data(self) -> TensorsData:
+        """Return the ranges; raises ValueError where no data was collected."""
+        return self._data(CalibrationMethod.MinMax, self._ranges)
+
+
+class _HistogramCalibrater(CalibraterBase):
+    """Keeps a histogram of each tensor."""
+
+    def _prepare(self, bins: int) -> None:
+        if bins < 2:
+            raise InvalidArgument(f"num_bins is at least 2, got {bins}")
+        self._bins = bins
+        self._histograms: list[Histogram] = []
+
+    def _augment(self) -> list[Value]:
+        return self._values
+
+    def _take(self, results: Sequence[Array]) -> None:
+        if not self._histograms:
+            self._histograms = [Histogram(self._bins) for _ in self._values]
+        for histogram, result, value in zip(self._histograms, results, self._values, strict=True):
+            if not np.isfinite(result).all():
+                raise ValueError(f"tensor {value.name!r} has NaN or infinities for the calibration data; its range is not defined")
+            histogram.add(result)
+
+
+class EntropyCalibrater(_HistogramCalibrater):
+    """The range that loses least of a tensor's distribution, by the Kullback-Leibler divergence."""
+
+    def __init__(
+        self,
+        model_path: Given | Model,
+        op_types_to_calibrate: Sequence[str] | None = None,
+        augmented_model_path: str | os.PathLike[str] = "",
+        use_external_data_format: bool = False,
+        method: str = "entropy",
+        symmetric: bool = False,
+        num_bins: int = 128,
+        num_quantized_bins: int = 128,
+        *,
+        tensors: Sequence[str] | None = None,
+    ) -> None:
+        """Prepare the model; `num_bins` bins of a histogram of magnitudes are compared with `num_quantized_bins` levels."""
+        super().__init__(
+            model_path, op_types_to_calibrate, augmented_model_path, symmetric, use_external_data_format, tensors=tensors
+        )
+        self._prepare(num_bins)
+        self._levels = num_quantized_bins
+
+    def compute_data(self) -> TensorsData:
+        """Return the ranges; raises ValueError where no data was collected."""
+        return self._data(CalibrationMethod.Entropy, [histogram.entropy_range(self._levels) for histogram in self._histograms])
+
+
+class PercentileCalibrater(_HistogramCalibrater):
+    """The range that a percentage of all magnitudes lies in."""
+
+    def __init__(
+        self,
+        model_path: Given | Model,
+        op_types_to_calibrate: Sequence[str] | None = None,
+        augmented_model_path: str | os.PathLike[str] = "",
+        use_external_data_format: bool = False,
+        method: str = "percentile",
+        symmetric: bool = False,
+        num_bins: int = 2048,
+        percentile: float = 99.999,
+        *,
+        tensors: Sequence[str] | None = None,
+    ) -> None:
+        """Prepare the model; raises InvalidArgument where `percentile` is not from 0 to 100."""
+        if not 0 <= percentile <= 100:
+            raise InvalidArgument(f"percentile is from 0 to 100, got {percentile}")
+        super().__init__(
+            model_path, op_types_to_calibrate, augmented_model_path, symmetric, use_external_data_format, tensors=tensors
+        )
+        self._prepare(num_bins)
+        self._share = percentile / 100
+
+    def compute_data(self) -> TensorsData:
+        """Return the ranges; raises ValueError where no data was collected."""
+        return self._data(CalibrationMethod.Percentile, [histogram.range_of(self._share) for histogram in self._histograms])
+
+
+def create_calibrator(
+    model: Given | Model,
+    op_types_to_calibrate: Sequence[str] | None = None,
+    augmented_model_path: str | os.PathLike[str] = "augmented_model.onnx",
+    calibrate_method: CalibrationMethod = CalibrationMethod.MinMax,
+    use_external_data_format: bool = False,
+    providers: Sequence[str] | None = None,
+    extra_options: Mapping[str, Any] | None = None,
+    *,
+    tensors: Sequence[str] | None = None,
+) -> CalibraterBase:
+    """Return a calibrator.
+
+    Args:
+        model: a path, an onnx.ModelProto, or a model of ours, which stays as it is.
+        op_types_to_calibrate: operators whose inputs and outputs are looked at; None for all.
+        augmented_model_path: accepted; no file is written.
+        calibrate_method: how ranges follow from values.
+        use_external_data_format: accepted.
+        providers: what the model runs on; None for the CPU.
+        extra_options: further arguments of the calibrator's class, such as symmetric, moving_average, num_bins, percentile.
+        tensors: names of the tensors to look at instead.
+
+    Raises:
+        InvalidArgument: the method or an option is not known.
+        SardonyxError: the model cannot be read.
+    """
+    kinds: Mapping[CalibrationMethod, type[CalibraterBase]] = {
+        CalibrationMethod.MinMax: MinMaxCalibrater,
+        CalibrationMethod.Entropy: EntropyCalibrater,
+        CalibrationMethod.Percentile: PercentileCalibrater,
+    }
+    if calibrate_method not in kinds:
+        raise InvalidArgument(f"calibrate_method is one of {', '.join(kind.name for kind in kinds)}, got {calibrate_method}")
+    try:
+        made = kinds[calibrate_method](
+            model, op_types_to_calibrate, augmented_model_path, tensors=tensors, **dict(extra_options or {})
+        )
+    except TypeError as error:
+        raise InvalidArgument(f"extra_options of {calibrate_method.name}: {error}") from error
+    if providers:
+        made.set_execution_providers(providers)
+    return made
+
+
+def open_model(model: Model, providers: Sequence[str]) -> InferenceSession:
+    """Return a session of a model of ours, which a file in a temporary folder holds meanwhile where it is large."""
+    size_bytes = sum(value.constant.size_bytes for value in model.graph.initializers.values() if value.constant is not None)
+    if size_bytes < _MOST_BYTES:
+        return InferenceSession(onnx_format.to_bytes(model), providers=list(providers))
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / "model.onnx"
+        onnx_format.save(model, path, external_data=True)
+        return InferenceSession(path, providers=list(providers))
+
+
+def _float_values(model: Model, operators: Sequence[str] | None) -> list[Value]:
+    """Return the values of the main graph that are floats and no constants, next to some operators, in order."""
+    found: dict[Value, None] = {}
+    overridable = overridable_values(model)
+    for node in model.graph:
+        if operators is None or node.op_type in operators:
+            for value in (*node.inputs, *node.outputs):
+                if value is not None and value.name and value.dtype in _FLOATS and tensor_of(value, overridable) is None:
+                    found[value] = None
+    return list(found)
+
+
+def _reduced(model: Model, value: Value, kind: str, names: Names) -> Value:
+    """Add a reduction of a value to one element behind all nodes, and return its result."""
+    result = Value(names.fresh(f"{value.name}_{kind}"))
+    node = Node(kind, [value], [result], {"keepdims": 0}, version=model.opset_imports.get("", 1), name=result.name)
+    model.graph.append(node)
+    return result
+
+
+def _give_out(graph: Graph, value: Value) -> str:
+    """Make a value an output of the graph, unless it is one, and return its name."""
+    if value not in graph.outputs:
+        graph.add_output(value)
+    return value.name

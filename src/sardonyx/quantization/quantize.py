@@ -1,0 +1,352 @@
+"""Quantize a model and write it to a file: static, with calibration data, or dynamic.
+
+    quantize_static("model.onnx", "model_int8.onnx", reader, per_channel=True)
+    quantize_dynamic("model.onnx", "model_int8.onnx")
+
+Names, arguments and defaults are those of `onnxruntime.quantization`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sardonyx.dtypes import Array, DataType, OnnxValue
+from sardonyx.errors import InvalidArgument
+from sardonyx.formats import onnx as onnx_format
+from sardonyx.ir import Model, Value
+from sardonyx.ops.infer import infer_graph
+from sardonyx.optimize.contract import Context
+from sardonyx.optimize.passes.apply_rules import ApplyRules
+from sardonyx.quantization import dynamic
+from sardonyx.quantization.calibrate import TensorsData, create_calibrator
+from sardonyx.quantization.operators import OPERATOR_RULES
+from sardonyx.quantization.overrides import Override, hint, read_overrides
+from sardonyx.quantization.plan import MOVES, OTHERS, PRODUCTS, Plan, make_plan
+from sardonyx.quantization.qdq import QdqChoice, drop_unused, insert_qdq
+from sardonyx.quantization.quant_utils import CalibrationMethod, Grid, QuantFormat, QuantType, grid_of_range, grid_of_weights
+from sardonyx.quantization.shape_inference import prepared
+from sardonyx.tools.models import Given
+
+__all__ = ["DynamicQuantConfig", "StaticQuantConfig", "quantize", "quantize_dynamic", "quantize_static"]
+
+Feeds: TypeAlias = "Iterable[Mapping[str, OnnxValue]]"
+"""Feeds, input name -> value; a CalibrationDataReader, or anything that gives them."""
+_OLDEST_OPSET, _OPSET_OF_HALF, _OPSET_OF_MORE_TYPES = 13, 19, 21
+_NARROW_OR_WIDE = (DataType.INT4, DataType.UINT4, DataType.INT16, DataType.UINT16)
+_STATIC_OPTIONS = frozenset(
+    [
+        *("ActivationSymmetric", "AddQDQPairToWeight", "CalibMaxIntermediateOutputs", "CalibMovingAverage"),
+        *(
+            "CalibMovingAverageConstant",
+            "CalibPercentile",
+            "CalibTensorRangeSymmetric",
+            "EnableSubgraph",
+            "ForceQuantizeNoInputCheck",
+        ),
+        *("MatMulConstBOnly", "MinimumRealRange", "OpTypesToExcludeOutputQuantization", "QuantizeBias", "TensorQuantOverrides"),
+        *("WeightSymmetric", "QDQKeepRemovableActivations", "UseQDQContribOps", "QDQDisableWeightAdjustForInt32Bias"),
+    ]
+)
+_DYNAMIC_OPTIONS = frozenset(
+    ["WeightSymmetric", "EnableSubgraph", "ForceQuantizeNoInputCheck", "MatMulConstBOnly", "MinimumRealRange"]
+)
+_CALIBRATION_OPTIONS: Mapping[str, str] = {
+    "CalibTensorRangeSymmetric": "symmetric",
+    "CalibMovingAverage": "moving_average",
+    "CalibMovingAverageConstant": "averaging_constant",
+    "CalibMaxIntermediateOutputs": "max_intermediate_outputs",
+    "CalibPercentile": "percentile",
+}
+_OF_METHOD: Mapping[CalibrationMethod, Collection[str]] = {
+    CalibrationMethod.MinMax: ("symmetric", "moving_average", "averaging_constant", "max_intermediate_outputs"),
+    CalibrationMethod.Entropy: ("symmetric",),
+    CalibrationMethod.Percentile: ("symmetric", "percentile"),
+}
+
+
+@dataclasses.dataclass(slots=True)
+class DynamicQuantConfig:
+    """The arguments of `quantize_dynamic`."""
+
+    weight_type: QuantType = QuantType.QInt8
+    op_types_to_quantize: Sequence[str] | None = None
+    nodes_to_quantize: Sequence[str] | None = None
+    nodes_to_exclude: Sequence[str] | None = None
+    per_channel: bool = False
+    reduce_range: bool = False
+    use_external_data_format: bool = False
+    extra_options: Mapping[str, Any] | None = None
+
+
+@dataclasses.dataclass(slots=True)
+class StaticQuantConfig:
+    """The arguments of `quantize_static`."""
+
+    calibration_data_reader: Feeds
+    calibrate_method: CalibrationMethod = CalibrationMethod.MinMax
+    quant_format: QuantFormat = QuantFormat.QDQ
+    activation_type: QuantType = QuantType.QInt8
+    weight_type: QuantType = QuantType.QInt8
+    op_types_to_quantize: Sequence[str] | None = None
+    nodes_to_quantize: Sequence[str] | None = None
+    nodes_to_exclude: Sequence[str] | None = None
+    per_channel: bool = False
+    reduce_range: bool = False
+    use_external_data_format: bool = False
+    calibration_providers: Sequence[str] | None = None
+    extra_options: Mapping[str, Any] | None = None
+
+
+def quantize(
+    model_input: Given, model_output: str | os.PathLike[str], quant_config: StaticQuantConfig | DynamicQuantConfig
+) -> None:
+    """Quantize a model as a configuration says; raises as `quantize_static` and `quantize_dynamic`."""
+    if not isinstance(quant_config, (StaticQuantConfig, DynamicQuantConfig)):
+        raise InvalidArgument(f"quant_config is a StaticQuantConfig or a DynamicQuantConfig, got {type(quant_config).__name__}")
+    given = {field.name: getattr(quant_config, field.name) for field in dataclasses.fields(quant_config)}
+    (quantize_static if isinstance(quant_config, StaticQuantConfig) else quantize_dynamic)(model_input, model_output, **given)
+
+
+def quantize_dynamic(
+    model_input: Given,
+    model_output: str | os.PathLike[str],
+    op_types_to_quantize: Sequence[str] | None = None,
+    per_channel: bool = False,
+    reduce_range: bool = False,
+    weight_type: QuantType = QuantType.QInt8,
+    nodes_to_quantize: Sequence[str] | None = None,
+    nodes_to_exclude: Sequence[str] | None = None,
+    use_external_data_format: bool = False,
+    extra_options: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a model whose weights have 8 bits, and whose activations are quantized in each run.
+
+    Args:
+        model_input: the path of a model, or an onnx.ModelProto, which stays as it is.
+        model_output: the file to write.
+        op_types_to_quantize: operators; None for MatMul, Gemm, Conv, LSTM, Attention and Gather.
+        per_channel: whether weights have a scale for each output channel.
+        reduce_range: whether weights use 7 bits, for processors whose 8-bit products saturate.
+        weight_type: QInt8 or QUInt8.
+        nodes_to_quantize: names of the only nodes to quantize; None for all.
+        nodes_to_exclude: names of nodes to leave in floats.
+        use_external_data_format: whether weights go into a file beside `model_output`.
+        extra_options: WeightSymmetric (whether the zero point of weights is 0; by default of QInt8), MinimumRealRange.
+
+    Raises:
+        InvalidArgument: a type, an operator, a node or an option is not known, or a weight is not finite.
+        SardonyxError: the model cannot be read, or is invalid.
+    """
+    if weight_type not in (QuantType.QInt8, QuantType.QUInt8):
+        raise InvalidArgument(f"weights of dynamic quantization are QInt8 or QUInt8, got {weight_type}")
+    options = _checked(extra_options, _DYNAMIC_OPTIONS)
+    operators = _operators(op_types_to_quantize, dynamic.OPERATORS)
+    model = prepared(model_input, optimizes=False, opset=_OLDEST_OPSET)
+    _check_names(model, nodes_to_quantize, nodes_to_exclude)
+    is_symmetric = bool(options.get("WeightSymmetric", weight_type is QuantType.QInt8))
+
+    def grid(array: Array, axis: int | None) -> Grid:
+        return grid_of_weights(
+            array,
+            weight_type.dtype,
+            axis=axis,
+            symmetric=is_symmetric,
+            reduced=reduce_range,
+            least_range=options.get("MinimumRealRange"),
+        )
+
+    dynamic.quantize_operators(
+        model, operators, frozenset(nodes_to_quantize or ()), frozenset(nodes_to_exclude or ()), grid, per_channel=per_channel
+    )
+    _save(model, model_output, external=use_external_data_format)
+
+
+def quantize_static(
+    model_input: Given,
+    model_output: str | os.PathLike[str],
+    calibration_data_reader: Feeds | None = None,
+    quant_format: QuantFormat = QuantFormat.QDQ,
+    op_types_to_quantize: Sequence[str] | None = None,
+    per_channel: bool = False,
+    reduce_range: bool = False,
+    activation_type: QuantType = QuantType.QInt8,
+    weight_type: QuantType = QuantType.QInt8,
+    nodes_to_quantize: Sequence[str] | None = None,
+    nodes_to_exclude: Sequence[str] | None = None,
+    use_external_data_format: bool = False,
+    calibrate_method: CalibrationMethod = CalibrationMethod.MinMax,
+    calibration_providers: Sequence[str] | None = None,
+    extra_options: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a model whose activations and weights are quantized, by ranges found with calibration data.
+
+    Args:
+        model_input: the path of a model, or an onnx.ModelProto, which stays as it is. `quant_pre_process` makes better ones.
+        model_output: the file to write.
+        calibration_data_reader: gives feeds, input name -> value.
+        quant_format: QDQ, float operators between QuantizeLinear and DequantizeLinear; or QOperator, QLinearConv and its like.
+        op_types_to_quantize: operators; None for all that can be.
+        per_channel: whether weights have a scale for each output channel.
+        reduce_range: whether weights use 7 bits, for processors whose 8-bit products saturate.
+        activation_type: QInt8, QUInt8, QInt16 or QUInt16.
+        weight_type: one of these, QInt4 or QUInt4.
+        nodes_to_quantize: names of the only nodes to quantize; None for all.
+        nodes_to_exclude: names of nodes to leave in floats.
+        use_external_data_format: whether weights go into a file beside `model_output`.
+        calibrate_method: how the range of a tensor follows from its values.
+        calibration_providers: what the model runs on for that; None for the CPU.
+        extra_options: ActivationSymmetric, WeightSymmetric, AddQDQPairToWeight, QuantizeBias, MinimumRealRange, MatMulConstBOnly,
+            OpTypesToExcludeOutputQuantization, TensorQuantOverrides, and those of calibration: CalibTensorRangeSymmetric,
+            CalibMovingAverage, CalibMovingAverageConstant, CalibPercentile.
+
+    Raises:
+        InvalidArgument: a type, an operator, a node or an option is not known, the data is missing or not finite.
+        SardonyxError: the model cannot be read or is invalid, or a feed does not fit.
+    """
+    if calibration_data_reader is None:
+        raise InvalidArgument("static quantization needs calibration_data_reader: feeds that show the ranges of the tensors")
+    if activation_type.dtype in (DataType.INT4, DataType.UINT4):
+        raise InvalidArgument(f"activations have 8 or 16 bits, got {activation_type}")
+    options = _checked(extra_options, _STATIC_OPTIONS)
+    operators = _operators(op_types_to_quantize, [*PRODUCTS, *sorted(MOVES | OTHERS)])
+    model = prepared(model_input, optimizes=False, opset=_opset_for(activation_type, weight_type))
+    if _has_half(model):
+        model = prepared(model_input, optimizes=False, opset=max(_OPSET_OF_HALF, _opset_for(activation_type, weight_type)))
+    _check_names(model, nodes_to_quantize, nodes_to_exclude)
+    plan = make_plan(
+        model,
+        operators,
+        frozenset(nodes_to_quantize or ()),
+        frozenset(nodes_to_exclude or ()),
+        constant_weights_only=bool(options.get("MatMulConstBOnly", False)),
+        quantizes_bias=bool(options.get("QuantizeBias", True)),
+        without_outputs=options.get("OpTypesToExcludeOutputQuantization") or (),
+    )
+    overrides = read_overrides(options.get("TensorQuantOverrides"), model)
+    ranges = _ranges(model, plan, calibration_data_reader, calibrate_method, calibration_providers, options)
+    rounding = _Rounding(activation_type, weight_type, per_channel, reduce_range, options, overrides, ranges)
+    insert_qdq(model, plan, rounding.choice())
+    if quant_format is QuantFormat.QOperator:
+        infer_graph(model)
+        ApplyRules(OPERATOR_RULES).run(model, Context())
+        drop_unused(model)
+    _save(model, model_output, external=use_external_data_format)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Rounding:
+    """The grids of one quantization."""
+
+    activation_type: QuantType
+    weight_type: QuantType
+    per_channel: bool
+    reduced: bool
+    options: Mapping[str, Any]
+    overrides: Mapping[str, Override]
+    ranges: TensorsData
+
+    def choice(self) -> QdqChoice:
+        """Return them as `insert_qdq` takes them."""
+        keeps = bool(self.options.get("AddQDQPairToWeight", False))
+        return QdqChoice(self._activation, self._operand, self._weight, keeps_float_weights=keeps)
+
+    def _activation(self, value: Value) -> Grid:
+        override = self.overrides.get(value.name, Override())
+        low, high = self.ranges[value.name].range_value
+        kind = np.float16 if value.dtype is DataType.FLOAT16 else np.float32
+        try:
+            return override.grid(
+                override.dtype or self.activation_type.dtype,
+                np.asarray(low, kind),
+                np.asarray(high, kind),
+                symmetric=bool(self.options.get("ActivationSymmetric", False)),
+                least_range=self.options.get("MinimumRealRange"),
+            )
+        except ValueError as error:
+            raise InvalidArgument(f"tensor {value.name!r}: {error}") from error
+
+    def _operand(self, value: Value, array: Array) -> Grid:
+        low, high = (array.min(), array.max()) if array.size else (array.dtype.type(0),) * 2
+        is_symmetric = bool(self.options.get("ActivationSymmetric", False))
+        return grid_of_range(
+            self.activation_type.dtype, low, high, symmetric=is_symmetric, least_range=self.options.get("MinimumRealRange")
+        )
+
+    def _weight(self, value: Value, array: Array, axis: int) -> Grid:
+        override = self.overrides.get(value.name, Override())
+        dtype = override.dtype or self.weight_type.dtype
+        chosen = override.axis if override.axis is not None else axis if self.per_channel and array.ndim > 1 else None
+        symmetric = self.options.get("WeightSymmetric", self.weight_type in (QuantType.QInt8, QuantType.QInt16, QuantType.QInt4))
+        return grid_of_weights(
+            array,
+            dtype,
+            axis=chosen,
+            symmetric=bool(symmetric if override.symmetric is None else override.symmetric),
+            reduced=self.reduced if override.reduced is None else override.reduced,
+            least_range=self.options.get("MinimumRealRange"),
+        )
+
+
+def _ranges(
+    model: Model,
+    plan: Plan,
+    feeds: Feeds,
+    method: CalibrationMethod,
+    providers: Sequence[str] | None,
+    options: Mapping[str, Any],
+) -> TensorsData:
+    """Run the model on the calibration data; the ranges of the plan's activations."""
+    allowed = _OF_METHOD.get(method, ())
+    given = {_CALIBRATION_OPTIONS[name]: value for name, value in options.items() if name in _CALIBRATION_OPTIONS}
+    calibrator = create_calibrator(
+        model,
+        calibrate_method=method,
+        providers=providers,
+        extra_options={name: value for name, value in given.items() if name in allowed and value is not None},
+        tensors=[value.name for value in plan.activations],
+    )
+    try:
+        calibrator.collect_data(feeds)
+        return calibrator.compute_data()
+    except ValueError as error:
+        raise InvalidArgument(str(error)) from error
+
+
+def _opset_for(*types: QuantType) -> int:
+    return _OPSET_OF_MORE_TYPES if any(kind.dtype in _NARROW_OR_WIDE for kind in types) else _OLDEST_OPSET
+
+
+def _has_half(model: Model) -> bool:
+    return any(value.dtype is DataType.FLOAT16 for node in model.graph for value in node.outputs)
+
+
+def _operators(asked: Sequence[str] | None, known: Sequence[str]) -> frozenset[str]:
+    unknown = [name for name in asked or () if name not in known]
+    if unknown:
+        raise InvalidArgument(f"operator {unknown[0]!r} cannot be quantized{hint(unknown[0], known)}; those are {', '.join(known)}")
+    return frozenset(asked or known)
+
+
+def _checked(options: Mapping[str, Any] | None, known: Collection[str]) -> Mapping[str, Any]:
+    for name in options or ():
+        if name not in known:
+            raise InvalidArgument(f"extra_options has {name!r}, which is not known{hint(name, known)}")
+    return options or {}
+
+
+def _check_names(model: Model, *lists: Sequence[str] | None) -> None:
+    """Refuse names of nodes that the model does not have."""
+    names = {node.name for node in model.graph if node.name}
+    for name in (name for listed in lists for name in listed or ()):
+        if name not in names:
+            raise InvalidArgument(f"the model has no node {name!r}{hint(name, names)}")
+
+
+def _save(model: Model, path: str | os.PathLike[str], *, external: bool) -> None:
+    model.producer_name = "sardonyx.quantization"
+    onnx_format.save(model, path, external_data=True if external else None)

@@ -1,0 +1,89 @@
+"""Weights of few bits in blocks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.quantizing import PRODUCTS, numbers, operators, relative_error, saved
+
+import sardonyx as ort
+from sardonyx.errors import InvalidArgument
+from sardonyx.quantization.matmul_nbits_quantizer import (
+    DefaultWeightOnlyQuantConfig,
+    HQQWeightOnlyQuantConfig,
+    MatMulNBitsQuantizer,
+)
+from sardonyx.quantization.quant_utils import QuantFormat
+
+
+def _quantized(tmp_path: Path, **options: Any) -> Path:
+    quantizer = MatMulNBitsQuantizer(str(saved(PRODUCTS, tmp_path)), **options)
+    quantizer.process()
+    path = tmp_path / "blocks.onnx"
+    quantizer.model.save_model_to_file(str(path))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "limit"),
+    [
+        ({"block_size": 16}, 0.2),
+        ({"block_size": 16, "is_symmetric": True}, 0.2),
+        ({"bits": 8, "block_size": 32}, 0.01),
+        ({"bits": 2, "block_size": 16}, 0.8),
+        ({"block_size": 16, "quant_format": QuantFormat.QDQ}, 0.2),
+        ({"block_size": 16, "quant_format": QuantFormat.QDQ, "is_symmetric": True}, 0.2),
+        ({"block_size": 16, "op_types_to_quantize": ("MatMul", "Gather")}, 0.2),
+        ({"channel_wised_quantize": True}, 0.2),
+        ({"algo_config": HQQWeightOnlyQuantConfig(block_size=16)}, 0.2),
+        ({"algo_config": DefaultWeightOnlyQuantConfig(block_size=16, accuracy_level=4)}, 0.2),
+    ],
+)
+def test_results_are_near_those_in_floats(options: dict[str, Any], limit: float, tmp_path: Path) -> None:
+    """By the bits that codes have; onnxruntime computes the same, but for rounding activations where it fuses DequantizeLinear."""
+    path = _quantized(tmp_path, **options)
+    assert relative_error(tmp_path / "float.onnx", path, numbers) < limit
+    peer, feed = pytest.importorskip("onnxruntime"), next(numbers())
+    wanted = peer.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, feed)[0]
+    atol = 0.3 if options.get("quant_format") is QuantFormat.QDQ else 2e-2
+    np.testing.assert_allclose(ort.InferenceSession(path).run(None, feed)[0], wanted, rtol=2e-2, atol=atol)
+
+
+def test_products_become_one_operator(tmp_path: Path) -> None:
+    """A Gemm keeps its bias."""
+    found = operators(_quantized(tmp_path, block_size=16))
+    assert (found["MatMulNBits"], found["Add"], found["MatMul"], found["Gemm"]) == (2, 1, 0, 0)
+
+
+def test_nodes_are_chosen_by_name(tmp_path: Path) -> None:
+    """To be left out, or to be the only ones."""
+    assert operators(_quantized(tmp_path, nodes_to_exclude=["first"]))["MatMul"] == 1
+    assert operators(_quantized(tmp_path, nodes_to_include=["first"]))["Gemm"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bits": 3}, "2, 4 or 8"),
+        ({"block_size": 24}, "power of 2"),
+        ({"op_types_to_quantize": ("Conv",)}, "'Conv'"),
+        ({"accuracy_level": 5}, "0 to 4"),
+    ],
+)
+def test_what_is_not_offered_is_refused(options: dict[str, Any], message: str, tmp_path: Path) -> None:
+    """When the quantizer is made."""
+    with pytest.raises(InvalidArgument, match=message):
+        _quantized(tmp_path, **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"algo_config": HQQWeightOnlyQuantConfig(quant_format=QuantFormat.QDQ)}, {"bits": 2, "quant_format": QuantFormat.QDQ}],
+)
+def test_forms_that_no_operator_takes_are_refused(options: dict[str, Any], tmp_path: Path) -> None:
+    """Zero points in floats, and codes of 2 bits, in DequantizeLinear."""
+    with pytest.raises(InvalidArgument, match=r"QOperator|4 or 8 bits"):
+        _quantized(tmp_path, **options)
