@@ -13,6 +13,7 @@ from sardonyx.generate.feeds import make_feeds, padded
 from sardonyx.generate.signature import Signature
 from sardonyx.generate.state import State
 from sardonyx.session.inference_session import InferenceSession
+from sardonyx.session.interface import SessionInterface
 from sardonyx.session.io_binding import IOBinding
 from sardonyx.session.options import RunOptions
 from sardonyx.values.ort_value import OrtValue
@@ -52,6 +53,7 @@ class Decoder:
         self._own, self._cross = own, [slot for slot in signature.caches if slot not in own]
         self.shares_caches = shares_caches and bool(own)
         sessions = [session] if first is None else [session, first[0]]
+        self._bindings = {id(item): item.io_binding() for item in sessions}
         self._known = {id(item): {value.name for value in item.get_inputs()} for item in sessions}
         self._options = RunOptions()
         self._logits: Array | None = None
@@ -186,7 +188,7 @@ class Decoder:
         state.ids, logits = whole, _shaped(found, len(rows))
         return logits[:, 0] if logits.shape[1] == 1 else logits[np.arange(len(rows)), [len(row) - 1 for row in whole]]
 
-    def _fixed(self, session: InferenceSession, state: State) -> dict[str, Array]:
+    def _fixed(self, session: SessionInterface, state: State) -> dict[str, Array]:
         known = self._known[id(session)]
         return {name: array for name, array in (self._inputs | state.fixed).items() if name in known}
 
@@ -195,9 +197,24 @@ class Decoder:
         cache = state.cache
         assert cache is not None
         session, signature = (self.session, self.signature) if state.is_used or self._first is None else self._first
-        targets = cache.targets(tokens.shape[1])
-        feeds = self._fixed(session, state) | make_feeds(signature, state, tokens, uses_cache=True)
-        binding = session.io_binding()
+        binding = self._bindings[id(session)]
+        try:
+            results = self._run_bound(binding, signature, state, tokens)
+        finally:
+            binding.clear_binding_inputs()
+            binding.clear_binding_outputs()
+        if not state.is_used:
+            crossing = [slot for slot in signature.caches if slot.is_cross and slot.present]
+            state.cross |= {slot.key: (results[slot.present], slot.batch_axis) for slot in crossing}
+        cache.advance(tokens.shape[1])
+        state.is_used = True
+        return _shaped(results[signature.roles["logits"].name], len(tokens))
+
+    def _run_bound(self, binding: IOBinding, signature: Signature, state: State, tokens: Array) -> dict[str, Array]:
+        """Bind all inputs, caches and logits, and run; returns name of an output -> its array."""
+        assert state.cache is not None
+        targets = state.cache.targets(tokens.shape[1])
+        feeds = self._fixed(binding.session, state) | make_feeds(signature, state, tokens, uses_cache=True)
         for name, array in feeds.items():
             binding.bind_ortvalue_input(name, OrtValue.of(array))
         self._bind_caches(binding, signature, state, targets)
@@ -207,20 +224,17 @@ class Decoder:
             binding.bind_output(logits)
         else:
             binding.bind_ortvalue_output(logits, OrtValue.of(target))
-        wanted = [] if state.is_used else [slot for slot in signature.caches if slot.is_cross and slot.present]
-        for slot in wanted:
-            binding.bind_output(slot.present)
-        session.run_with_iobinding(binding, self._options)
-        results = dict(zip(binding.bound_outputs, binding.get_outputs(), strict=True))
-        state.cross |= {slot.key: (results[slot.present].numpy(), slot.batch_axis) for slot in wanted}
-        cache.advance(tokens.shape[1])
-        state.is_used = True
-        return _shaped(results[logits].numpy(), len(tokens))
+        for slot in signature.caches:
+            if slot.is_cross and slot.present and not state.is_used:
+                binding.bind_output(slot.present)
+        binding.session.run_with_iobinding(binding, self._options)
+        return {name: value.value for name, value in zip(binding.bound_outputs, binding.get_outputs(), strict=True)}
 
     def _bind_caches(self, binding: IOBinding, signature: Signature, state: State, targets: Mapping[str, Array]) -> None:
         """Bind what a graph has of the caches: a first run by a graph of its own takes none."""
         assert state.cache is not None
-        pasts = {slot.key: state.cache.feeds()[slot.past] for slot in self._own}
+        held = state.cache.feeds()
+        pasts = {slot.key: held[slot.past] for slot in self._own}
         presents = {slot.key: targets[slot.present] for slot in self._own}
         if self._is_merged and not state.is_used:
             pasts = {slot.key: empty_past(slot, state.rows, 1) for slot in self._own}

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
-from sardonyx.dtypes import DataType, OnnxValue
+from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.session.feeds import own_results
 from sardonyx.session.values import NodeArg
@@ -50,12 +51,32 @@ def fillable_targets(targets: Sequence[OnnxValue], values: Sequence[OnnxValue]) 
     of memory of its own.
     """
     arrays = [value for value in values if isinstance(value, np.ndarray)]
+    given = [target for target in targets if isinstance(target, np.ndarray)]
+    if not any(target.dtype.hasobject for target in given) and _lie_apart(given, arrays):
+        return list(targets)
     kept: list[OnnxValue] = []
     for target in targets:
         others = [*arrays, *(item for item in kept if item is not None)]
         is_shared = target is None or target.dtype.hasobject or any(np.may_share_memory(target, other) for other in others)
         kept.append(None if is_shared else target)
     return kept
+
+
+def _lie_apart(targets: Sequence[Array], arrays: Sequence[Array]) -> bool:
+    """Return whether no target overlaps another, or an array; in the order of addresses, as decoders have a hundred of each."""
+    spans = sorted(
+        [(*byte_bounds(array), False) for array in arrays if array.size]
+        + [(*byte_bounds(target), True) for target in targets if target.size]
+    )
+    last_array = last_target = 0
+    for start, stop, is_target in spans:
+        if start < last_target or (is_target and start < last_array):
+            return False
+        if is_target:
+            last_target = max(last_target, stop)
+        else:
+            last_array = max(last_array, stop)
+    return True
 
 
 def store_result(result: OnnxValue, target: OnnxValue, values: Sequence[OnnxValue], name: str, label: str) -> OnnxValue:
