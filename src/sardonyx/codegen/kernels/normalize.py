@@ -68,8 +68,8 @@ def write_normalize(
 ) -> None:
     """Write the kernel `symbol`.
 
-    Buffers are X, Y (which may be X), `saved` arrays for statistics (the mean and 1 / deviation of STANDARD, else that of
-    ROOT_MEAN), and those beside; parameters as `lines` says, with epsilon as `float_word` before the walk.
+    Buffers are X, Y (which may be X if it is float32 too), `saved` arrays for statistics (the mean and 1 / deviation of STANDARD,
+    else that of ROOT_MEAN), and those beside; parameters as `lines` says, with epsilon as `float_word` before the walk.
 
     Args:
         module: where to write.
@@ -81,7 +81,7 @@ def write_normalize(
         saved: how many statistics are stored.
     """
     with module.kernel(symbol) as b:
-        x, y = b.buffer(X, F32), b.buffer(Y, F32)
+        x, y = b.buffer(X, F32), b.buffer(Y, after.type)
         operands = Operands(b, extra_operands, first_buffer=_NEXT_BUFFER + saved, first_param=_WALK)
         for strip in strips(b, along):
             element, statistics = _NORMS[norm](b, strip, lambda place: x.load(place.offset, place.span))

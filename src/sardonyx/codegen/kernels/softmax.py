@@ -49,7 +49,7 @@ Written: TypeAlias = Callable[[Kernel, Strip, Pointer, Pointer], Term]
 def write_softmax(
     module: Module, symbol: str, along: Along, way: str, *, after: ElementExpr, extra_operands: Sequence[ExtraOperand]
 ) -> None:
-    """Write the kernel `symbol`: buffers X, Y (which may be X) and those beside; parameters as `lines` says.
+    """Write the kernel `symbol`: buffers X, Y (which may be X if it is float32 too) and those beside; parameters as `lines` says.
 
     Args:
         module: where to write.
@@ -60,23 +60,31 @@ def write_softmax(
         extra_operands: the extra operands.
     """
     with module.kernel(symbol) as b:
-        x, y = b.buffer(X, F32), b.buffer(Y, F32)
+        x, y = b.buffer(X, F32), b.buffer(Y, after.type)
         operands = Operands(b, extra_operands, first_buffer=_FIRST_OPERAND, first_param=FIRST_FREE)
         for strip in strips(b, along):
             write_lines(strip, y, after, operands, WAYS[way](b, strip, x, y))
 
 
 def _softmax(b: Kernel, strip: Strip, x: Pointer, y: Pointer) -> Term:
-    """Compute e^(x - m) / s."""
-    greatest = _greatest(strip, x)
+    """Compute e^(x - m) / s; the numerators are kept in Y where that is float32, else computed again."""
+    greatest, keeps = _greatest(strip, x), y.element == F32
+
+    def computed(place: VectorPosition) -> Register:
+        return exp_of_difference(b, x.load(place.offset, place.span), greatest[place.number])
 
     def term(place: VectorPosition) -> Register:
-        value = exp_of_difference(b, x.load(place.offset, place.span), greatest[place.number])
-        y.store(value, place.offset, place.span)
+        value = computed(place)
+        if keeps:
+            y.store(value, place.offset, place.span)
         return value
 
     factors = [1.0 / total for total in strip.fold(SUM, term, chains=1)]
-    return lambda place: y.load(place.offset, place.span) * factors[place.number]
+
+    def numerator(place: VectorPosition) -> Register:
+        return y.load(place.offset, place.span) if keeps else computed(place)
+
+    return lambda place: numerator(place) * factors[place.number]
 
 
 def _log_softmax(b: Kernel, strip: Strip, x: Pointer, y: Pointer) -> Term:

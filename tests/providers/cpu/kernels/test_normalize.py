@@ -179,3 +179,21 @@ def test_a_variance_beyond_the_largest_float_gives_zeros(size: int) -> None:
     (found,), (wanted,) = run_cpu(body, {"x": x}), reference(body, {"x": x})
     assert not found[0].any()
     assert not wanted[0].any()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+@pytest.mark.parametrize("axis", [-1, 1])
+def test_a_normalization_that_is_quantized_is_stored_so(axis: int, kind: str, level: str) -> None:
+    """Scale and bias included, without memory for floats."""
+    shape = "37" if axis == -1 else "19, 37"
+    body = (
+        f"graph(x: float[3, 19, 37]) -> (y: {kind}[3, 19, 37]) {{ w: float[{shape}] = ... 1 b: float[{shape}] = ... 2 "
+        f"s: float[] = 0.031 z: {kind}[] = 5 f = LayerNormalization(x, w, b) {{axis = {axis}}} y = QuantizeLinear(f, s, z) }}"
+    )
+    x = np.random.default_rng(0).standard_normal((3, 19, 37)).astype(np.float32) * 3
+    assert steps_of(body) == ["LayerNormalization+QuantizeLinear"]
+    found, expected = run_cpu(body, {"x": x}, isa=level)[0], reference(body, {"x": x})[0]
+    different = found.astype(int) - expected
+    assert np.abs(different).max() <= 1
+    assert np.count_nonzero(different) <= 3

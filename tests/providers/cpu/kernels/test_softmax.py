@@ -100,3 +100,21 @@ def test_other_types_and_scalars_are_declined() -> None:
     assert declined("graph(x: double[2]) -> (y: double[2]) { y = Softmax(x) }")
     assert declined("graph(x: float16[2]) -> (y: float16[2]) { y = Softmax(x) }")
     assert declined("graph(x: float[]) -> (y: float[]) { y = Softmax(x) }")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("kind", ["uint8", "int8", "uint16", "int16"])
+@pytest.mark.parametrize(("operator", "axis"), [("Softmax", -1), ("Softmax", 1), ("LogSoftmax", -1)])
+def test_a_softmax_that_is_quantized_is_stored_so(operator: str, axis: int, kind: str, level: str) -> None:
+    """Without memory for floats: one step, and integers that are at most a step from the reference's where it is next to half-way."""
+    body = (
+        f"graph(x: float[3, 19, 37]) -> (y: {kind}[3, 19, 37]) {{ s: float[] = 0.0039 z: {kind}[] = 5 "
+        f"f = {operator}(x) {{axis = {axis}}} y = QuantizeLinear(f, s, z) }}"
+    )
+    x = np.random.default_rng(0).standard_normal((3, 19, 37)).astype(np.float32) * 3
+    assert steps_of(body) == [f"{operator}+QuantizeLinear"]
+    found, expected = run_cpu(body, {"x": x}, isa=level)[0], reference(body, {"x": x})[0]
+    assert found.dtype == expected.dtype
+    different = found.astype(int) - expected
+    assert np.abs(different).max() <= 1
+    assert np.count_nonzero(different) <= 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.types import Type
@@ -15,7 +15,7 @@ from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise, others_of
 from sardonyx.providers.cpu.sizes import Sizes
 
-__all__ = ["Lines", "LinesCode", "is_uniform", "joins_lines"]
+__all__ = ["QUANTIZED", "Lines", "LinesCode", "is_uniform", "joins_lines"]
 
 Operand = tuple[DataType, Shape]
 """Element type and shape of an extra operand, which is broadcast to the folded one."""
@@ -88,10 +88,19 @@ def is_uniform(shape: Shape, operand: Shape, split: int) -> bool:
     return len(moving) <= 1
 
 
-def joins_lines(split: int, group: Group, member: Member, value: Value) -> bool:
-    """Return whether an element-wise node can be computed where a kernel of lines writes: float32, and uniform along the lines."""
-    shape = value.shape
-    if shape is None or member.node.output.dtype is not DataType.FLOAT or not joins_elementwise(group, None, member, value):
+QUANTIZED = frozenset((DataType.INT8, DataType.INT16, DataType.UINT8, DataType.UINT16))
+"""The types to which what kernels of lines write may be quantized."""
+
+
+def joins_lines(split: int, group: Group, member: Member, value: Value, others: Collection[DataType | None] = frozenset()) -> bool:
+    """Return whether an element-wise node can be computed where a kernel of lines writes.
+
+    Its output is float32, or of one of the `others` that the kernel can store; what it reads besides is uniform along the lines.
+    """
+    shape, dtype = value.shape, member.node.output.dtype
+    if shape is None or (dtype is not DataType.FLOAT and dtype not in others):
+        return False
+    if not joins_elementwise(group, None, member, value):
         return False
     return all(is_uniform(shape, other.shape or (), split) for other in others_of(member, value))
 

@@ -28,7 +28,7 @@ from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group, Member
-from sardonyx.providers.cpu.kernels.lines import Lines, LinesCode, is_uniform, joins_lines
+from sardonyx.providers.cpu.kernels.lines import QUANTIZED, Lines, LinesCode, is_uniform, joins_lines
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import constant_of, given, open_or_wrong, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
@@ -160,7 +160,7 @@ def claim_lp(node: Node) -> NormSpec | str:
 
 
 def _joins(group: Group, spec: NormSpec, member: Member, value: Value) -> bool:
-    return joins_lines(spec.split - bool(spec.groups), group, member, value)
+    return joins_lines(spec.split - bool(spec.groups), group, member, value, QUANTIZED)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -229,8 +229,8 @@ def normalize(low: Lowering, group: Group, view: NormSpec) -> None:
         params = lines.params(sizes)
         return [*params.words(), epsilon, *lines.walk(sizes)], params.tasks()
 
-    writes = [1, *range(2, 2 + saved)]
-    low.step(group, symbol, [source, result, *statistics, *extra_operands], writes=writes, plan=plan, in_place=[0])
+    writes, in_place = [1, *range(2, 2 + saved)], [0] if result.dtype is source.dtype else []
+    low.step(group, symbol, [source, result, *statistics, *extra_operands], writes=writes, plan=plan, in_place=in_place)
 
 
 def _is_neutral(node: Node, index: int) -> bool:

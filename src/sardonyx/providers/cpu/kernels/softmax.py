@@ -14,7 +14,7 @@ from sardonyx.ops.views.softmax import Softmax
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group, Member
-from sardonyx.providers.cpu.kernels.lines import Lines, LinesCode, joins_lines
+from sardonyx.providers.cpu.kernels.lines import QUANTIZED, Lines, LinesCode, joins_lines
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
@@ -52,7 +52,7 @@ def claim(node: Node) -> SoftmaxSpec | str:
 
 
 def _joins(group: Group, spec: SoftmaxSpec, member: Member, value: Value) -> bool:
-    return joins_lines(spec.split, group, member, value)
+    return joins_lines(spec.split, group, member, value, QUANTIZED)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -89,4 +89,5 @@ def softmax(low: Lowering, group: Group, spec: SoftmaxSpec) -> None:
         params = lines.params(sizes)
         return [*params.words(), *lines.walk(sizes)], params.tasks()
 
-    low.step(group, symbol, [source, result, *extra_operands], writes=[1], plan=plan, in_place=[0])
+    in_place = [0] if result.dtype is source.dtype else []
+    low.step(group, symbol, [source, result, *extra_operands], writes=[1], plan=plan, in_place=in_place)
