@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.kernels import call
 
-from sardonyx.codegen.emit.division import Divisor
+from sardonyx.codegen.emit.division import Divisor, is_fit_divisor
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, F64, U8
 from sardonyx.codegen.run.jit import Engine
@@ -37,10 +37,22 @@ def test_quotients_are_rounded_to_nearest() -> None:
         np.testing.assert_array_equal(result, x / divisor)
 
 
+def test_what_is_far_out_keeps_its_sign() -> None:
+    """Infinities, NaN, and quotients that no float holds, which saturate."""
+    x = np.array([np.inf, -np.inf, np.nan, 3e38, -3e38, 0, -0.0, 1e-40] * 2, np.float32)
+    for divisor in (np.float32(1e-3), np.float32(7e20)):
+        result, _ = _quotients(host_target(), x, divisor)
+        with np.errstate(all="ignore"):
+            exact = x / divisor
+        np.testing.assert_array_equal(np.clip(np.rint(result), -1000, 1000), np.clip(np.rint(exact), -1000, 1000))
+
+
 @pytest.mark.parametrize("divisor", [0.0, -1.0, np.inf, np.nan, 1e-40, 1e30, np.float32(2 - 2**-23)])
 def test_other_divisors_are_not_fit(divisor: float) -> None:
     """Zero, negative, not finite, denormal, huge, or of a significand of ones."""
     assert not _quotients(host_target(), np.zeros(16, np.float32), np.float32(divisor))[1]
+    assert not is_fit_divisor(divisor)
+    assert is_fit_divisor(0.1)
 
 
 def test_only_float32_is_divided() -> None:

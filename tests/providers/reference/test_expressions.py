@@ -9,7 +9,7 @@ import pytest
 from support.custom_operators import mine_session
 
 import sardonyx
-from sardonyx.codegen.emit.expr import OPERATORS, PRIMITIVES, ElementExpr, argument, constant, round_saturated
+from sardonyx.codegen.emit.expr import OPERATORS, PRIMITIVES, ElementExpr, argument, constant, quotient, round_saturated
 from sardonyx.codegen.emit.types import BOOL, F32, I8, I32, U8
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.cpu.provider import NAME
@@ -17,7 +17,7 @@ from sardonyx.providers.reference.expressions import evaluate_expression
 
 _BINARY = ("add", "sub", "mul", "div", "remainder", "min", "max", "power", "lt", "le", "gt", "ge", "eq", "ne")
 _INTEGER = ("and", "or", "xor", "not", "shift_left", "shift_right")
-_UNARY = sorted(PRIMITIVES - {*_BINARY, *_INTEGER, "cast", "multiply_add", "round_saturated", "select"})
+_UNARY = sorted(PRIMITIVES - {*_BINARY, *_INTEGER, "cast", "multiply_add", "quotient", "round_saturated", "select"})
 
 
 def _number(function: Any, *arrays: Any) -> Any:
@@ -83,6 +83,12 @@ def test_rounding_saturates(zero: int, found: list[int]) -> None:
     """Ties go to even before the zero point is added; NaN is the least number."""
     expr = round_saturated(argument(0, F32), constant(zero, I32), U8)
     assert _number(expr, np.float32([0.5, 1.5, np.inf, -1e9, np.nan])) == found
+
+
+def test_a_quotient_is_what_it_says() -> None:
+    """By one divisor, whose inverse is not needed here."""
+    expr = quotient(argument(0, F32), constant(0.25, F32), constant(4.0, F32))
+    assert _number(expr, np.float32([0.5, -3, np.inf])) == [2, -12, np.inf]
 
 
 def test_an_argument_that_is_left_out_cannot_be_read() -> None:

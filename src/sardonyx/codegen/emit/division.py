@@ -9,18 +9,44 @@ near 0, which an integer does not show.
 
 from __future__ import annotations
 
+import numpy as np
+
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.types import F32, I32
 from sardonyx.codegen.emit.values import Register
 
-__all__ = ["Divisor"]
+__all__ = ["Divisor", "is_fit_divisor", "refined_quotient"]
 
 _SIGNIFICAND = (1 << 23) - 1
 _LEAST, _GREATEST = 2.0**-80, 2.0**80
+_EXACT_BELOW = 2.0**20
+
+
+def is_fit_divisor(value: float) -> bool:
+    """Return whether quotients by a number, as float32, may be `refined_quotient`s."""
+    divisor = np.float32(value)
+    return bool(_LEAST <= divisor <= _GREATEST) and int(divisor.view(np.int32)) & _SIGNIFICAND != _SIGNIFICAND
+
+
+def refined_quotient(b: Function, x: Register, divisor: Register, inverse: Register) -> Register:
+    """Return x / divisor, rounded to nearest where it lies between 2^-20 and 2^20, near it elsewhere; NaN for NaN.
+
+    Args:
+        b: the function to write into.
+        x: float32 lanes.
+        divisor: one that is fit, in all lanes.
+        inverse: 1 / divisor, rounded to nearest.
+    """
+    if not b.target.has_fma:
+        return x / divisor
+    first = found = x * inverse
+    for _ in range(2):
+        found = b.fma(b.fma(-found, divisor, x), inverse, found)
+    return b.select(b.abs(first) < _EXACT_BELOW, found, first)
 
 
 class Divisor:
-    """A float32 by which many numbers are divided."""
+    """A float32 that is known when the kernel runs, by which many numbers are divided."""
 
     __slots__ = ("_b", "_inverse", "is_fit", "value")
 
@@ -36,16 +62,12 @@ class Divisor:
         return b.target.has_fma
 
     def quotient(self, x: Register) -> Register:
-        """Return x / value rounded to nearest where it lies between 2^-20 and 2^40; near 0 below, NaN where x is not finite.
+        """Return x / value, as `refined_quotient` does.
 
         Raises:
             TypeError: x is not float32.
         """
         if x.type.scalar != F32:
             raise TypeError(f"quotients of {x.type.name}; expected float")
-        b, lanes = self._b, x.type.lanes
-        divisor, inverse = self.value.splat(lanes), self._inverse.splat(lanes)
-        found = x * inverse
-        for _ in range(2):
-            found = b.fma(b.fma(-found, divisor, x), inverse, found)
-        return found
+        lanes = x.type.lanes
+        return refined_quotient(self._b, x, self.value.splat(lanes), self._inverse.splat(lanes))

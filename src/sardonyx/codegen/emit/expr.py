@@ -29,6 +29,7 @@ __all__ = [
     "argument",
     "constant",
     "number",
+    "quotient",
     "rebuild",
     "round_saturated",
     "substitute",
@@ -193,9 +194,9 @@ _FUNCTIONS = (
     "tanh",
 )
 
-PRIMITIVES = frozenset(("cast", "round_saturated", *_ARITHMETIC, *_RELATIONS, *_ROUNDINGS, *_FUNCTIONS))
+PRIMITIVES = frozenset(("cast", "quotient", "round_saturated", *_ARITHMETIC, *_RELATIONS, *_ROUNDINGS, *_FUNCTIONS))
 """What a printer must know. `remainder` has the sign of the dividend; shifts by the width or more give 0; `multiply_add` of x, y
-and z is x y + z, rounded once where the processor does that; `round_saturated` is the function of that name."""
+and z is x y + z, rounded once where the processor does that; `quotient` and `round_saturated` are the functions of that name."""
 
 
 def argument(index: int, kind: Type) -> ElementExpr:
@@ -327,6 +328,17 @@ def select(condition: ElementExpr, yes: Like, no: Like) -> ElementExpr:
         yes = _like(yes, no)
     first, second = _same("select", yes, no).operands
     return ElementExpr("select", first.type, (condition, first, second))
+
+
+def quotient(x: ElementExpr, divisor: ElementExpr, inverse: ElementExpr) -> ElementExpr:
+    """Return float32 x / divisor, for rounding it to an integer of 16 bits at most: exact there, and near it elsewhere.
+
+    Args:
+        x: what is divided.
+        divisor: one number for all elements, which `is_fit_divisor`.
+        inverse: 1 / divisor in float32.
+    """
+    return ElementExpr("quotient", x.type, (x, divisor, inverse))
 
 
 def round_saturated(x: ElementExpr, zero: ElementExpr, kind: Type) -> ElementExpr:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.division import refined_quotient
 from sardonyx.codegen.emit.expr import PRIMITIVES, ElementExpr, NumberedPrimitive, number
 from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.narrow import from_narrow, to_narrow
@@ -174,6 +175,7 @@ PRINTERS: Mapping[str, Callable[..., Register]] = {
     "not": lambda b, x: ~x,
     "or": lambda b, x, y: x | y,
     "power": mathlib.power,
+    "quotient": refined_quotient,
     "remainder": _remainder,
     "round": lambda b, x: b.round_even(x) if x.type.is_float else x,
     "select": lambda b, condition, yes, no: b.select(condition, yes, no),

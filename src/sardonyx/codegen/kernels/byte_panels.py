@@ -26,7 +26,7 @@ from sardonyx.codegen.emit.dots import dot4, flip_sign, has_dot4, native_left
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import I32, I64, U8, U32, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
-from sardonyx.codegen.kernels.gemm import aligned_zeros
+from sardonyx.codegen.kernels.gemm import Ahead, aligned_zeros
 from sardonyx.codegen.kernels.tiles import Tiling
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
@@ -210,6 +210,7 @@ def multiply_bytes(
     sums: Sequence[Variable],
     *,
     flips: bool = False,
+    ahead: Ahead | None = None,
 ) -> None:
     """Add `groups` steps of four rows of K to the sums of one tile: sums[i, j] += rows[i] . panel[j].
 
@@ -221,9 +222,13 @@ def multiply_bytes(
         groups: how many steps.
         sums: the accumulators, int32 vectors, row by row.
         flips: whether A is of the other sign than `native_left`, and the highest bits are to be turned: a little slower.
+        ahead: what to fetch in the meantime.
     """
     lanes, vectors, kind = sums[0].type.lanes, len(sums) // len(rows), native_left(b.target)
     with b.loop(0, groups) as group:
+        for line in range(0 if ahead is None else ahead.lines):
+            if ahead is not None:
+                b.prefetch(ahead.address.at(group * ahead.stride + line * lanes), locality=2)
         columns = [words.load(group * width + j * lanes, lanes) for j in range(vectors)]
         for i, row in enumerate(rows):
             factor = row.load(group, align=1).bits_as(I32)

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from sardonyx.codegen.emit.expr import ElementExpr, constant, round_saturated
+import numpy as np
+
+from sardonyx.codegen.emit.division import is_fit_divisor
+from sardonyx.codegen.emit.expr import ElementExpr, constant, quotient, round_saturated
+from sardonyx.codegen.emit.scalars import scalar
 from sardonyx.codegen.emit.types import F32, I32, Type, of_dtype
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Value
@@ -28,8 +32,21 @@ def _quantize(node: Node, operands: _Operands) -> ElementExpr:
     precision = node.integer("precision", 0)
     if x.type != F32 or precision not in (0, int(DataType.FLOAT)):
         raise TypeError(f"quantization of {x.type.name} in precision {precision}")
-    zero = constant(0, I32) if zero_point is None else zero_point.to(I32)
-    return round_saturated(x / scale, zero, _narrow(kind))
+    return round_saturated(_divided(x, scale), _as_int32(zero_point), _narrow(kind))
+
+
+def _divided(x: ElementExpr, scale: ElementExpr) -> ElementExpr:
+    """Return x / scale, by the inverse of a scale that is known."""
+    if scale.primitive != "scalar" or not is_fit_divisor(scale.value):
+        return x / scale
+    inverse = float(np.float32(1) / np.float32(scale.value))
+    return quotient(x, scale, scalar(inverse, F32))
+
+
+def _as_int32(zero_point: ElementExpr | None) -> ElementExpr:
+    if zero_point is None:
+        return constant(0, I32)
+    return scalar(zero_point.value, I32) if zero_point.primitive == "scalar" else zero_point.to(I32)
 
 
 def _dequantize(node: Node, operands: _Operands) -> ElementExpr:

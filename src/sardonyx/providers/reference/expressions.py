@@ -194,6 +194,7 @@ _PRIMITIVES: Mapping[str, Callable[..., Array]] = {
     "shift_right": _shift(np.right_shift),
     "erf": _wide(_erf),
     "multiply_add": _multiply_add,
+    "quotient": lambda kind, x, divisor, inverse: np.asarray(x / divisor),
     "round_saturated": _round_saturated,
     "gelu": _wide(_gelu),
     "gelu_tanh": _wide(_gelu_tanh),

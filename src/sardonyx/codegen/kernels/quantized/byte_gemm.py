@@ -21,9 +21,11 @@ from sardonyx.codegen.emit.dots import dot4, flip_sign, native_left
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.expr_llvm import write_expressions, write_invariants
 from sardonyx.codegen.emit.module import Address, Kernel, Module
+from sardonyx.codegen.emit.saturate import can_pack, pack_saturated
 from sardonyx.codegen.emit.types import I32, I64, U8, U32, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.byte_panels import HALF_RANGE, bytes_tiling, groups_of, left_shift, multiply_bytes
+from sardonyx.codegen.kernels.gemm import Ahead
 from sardonyx.codegen.kernels.tiles import Range, Tiling, cover_columns, cover_rows, tile_spans
 from sardonyx.codegen.target import Target
 from sardonyx.lazy_dataclasses import dataclass
@@ -54,6 +56,9 @@ _ROWS = 240
 
 _BLOCK_GROUPS = 1024
 """Groups of rows of a panel that stay in the second-level cache."""
+
+_FEW_AHEAD = 16
+"""Groups of a panel that tiles of few rows of A fetch ahead."""
 
 _TASKS_PER_THREAD = 4
 _TASK_PRODUCTS = 1 << 30
@@ -254,23 +259,41 @@ def _write_block(b: Kernel, parts: _Parts, store: ByteStore, sums: Pointer, batc
                 depth = b.min(groups - first, _BLOCK_GROUPS)
                 words, is_last = head.at((first + 1) * shape.panel), (first + _BLOCK_GROUPS) >= groups
                 for height, (top, bottom) in cover_rows(heights, rows):
+                    is_largest = (vectors, height) == (shape.tiles[0][0], shape.tiles[0][1][0])
+                    stride = _stride_ahead(b, shape, height, bottom - top, is_largest=is_largest)
+                    following = head.at(panel_length + (first + 1) * shape.panel)
                     with b.loop(top, bottom, height) as m:
                         place = sums.at((m - rows[0]) * pitch)
                         row = matrix.at(m * p["row_bytes"])
-                        b.call_part(parts.tiles[vectors, height], row.at(start).at(first * 4), words, place, depth, first)
+                        ahead = following.at((m - top) // height * stride * depth) if is_largest else words.at(stride * _FEW_AHEAD)
+                        addresses = (row.at(start).at(first * 4), words, place, ahead)
+                        b.call_part(parts.tiles[vectors, height], *addresses, depth, first, stride)
                         with b.when(is_last):
                             b.call_part(parts.finish[vectors], place, head, row, batch * p["M"] + m, n, b.const(I64, height))
 
 
+def _stride_ahead(b: Kernel, shape: Tiling, height: int, rows: Register, *, is_largest: bool) -> Register:
+    """Return how many words a tile fetches at each step.
+
+    The largest ones together fetch the next panel. Those of few rows of A go through their own at the speed of memory.
+    """
+    if not is_largest:
+        return b.select(b.param(_PARAMS.index("M")) < shape.tiles[0][1][0], b.const(I64, shape.panel), 0)
+    tiles = b.max((rows + (height - 1)) // height, 1)
+    return (tiles + (shape.panel - 1)) // tiles
+
+
 def _write_tile(module: Module, symbol: str, shape: Tiling, vectors: int, height: int, *, flips: bool) -> Kernel:
     """Write one tile: the sums of a block of K, added to those before it."""
-    with module.part(symbol, Address(U8), Address(I32), Address(I32), I64, I64) as b:
-        a, words, place = b.addresses
-        depth, first = b.arguments
+    is_largest = (vectors, height) == (shape.tiles[0][0], shape.tiles[0][1][0])
+    with module.part(symbol, Address(U8), Address(I32), Address(I32), Address(I32), I64, I64, I64) as b:
+        a, words, place, near = b.addresses
+        depth, first, stride = b.arguments
         row_bytes = b.param(_PARAMS.index("row_bytes"))
         zero = b.const(I32.vector(shape.lanes), 0)
         sums = [b.variable(zero) for _ in range(height * vectors)]
-        multiply_bytes(b, [a.at(row_bytes * i).of(U32) for i in range(height)], words, shape.panel, depth, sums, flips=flips)
+        rows, ahead = [a.at(row_bytes * i).of(U32) for i in range(height)], Ahead(near, stride, 1 if is_largest else vectors)
+        multiply_bytes(b, rows, words, shape.panel, depth, sums, flips=flips, ahead=ahead)
         places = [i * shape.panel + j * shape.lanes for i in range(height) for j in range(vectors)]
         with b.when(first > 0):
             for total, index in zip(sums, places, strict=True):
@@ -288,20 +311,39 @@ def _write_finish(module: Module, symbol: str, shape: Tiling, vectors: int, stor
         p = _params(b)
         spans = tile_spans(b, shape, vectors, p["N"] - n)
         places = [j * shape.lanes for j in range(vectors)]
-        columns = [_Column(b, store, head.load(j, shape.lanes), n + j, span) for j, span in zip(places, spans, strict=True)]
+        packs = vectors * shape.lanes == shape.panel and _packs(module.target, store.expr, vectors)
+        expr = store.expr.operands[0] if packs else store.expr
+        columns = [_Column(b, store, expr, head.load(j, shape.lanes), n + j, span) for j, span in zip(places, spans, strict=True)]
         with b.loop(0, height) as i:
             row_sum = a.at(i * p["row_bytes"]).of(I32).load(0) if store.needs_row_sums else None
-            for j, column in zip(places, columns, strict=True):
-                value = column.finish(m + i, sums.load(i * shape.panel + j, shape.lanes), row_sum)
-                b.buffer(C, store.expr.type).store(value, (m + i) * p["N"] + n + j, column.span)
+            totals = [sums.load(i * shape.panel + j, shape.lanes) for j in places]
+            values = [column.finish(m + i, total, row_sum) for column, total in zip(columns, totals, strict=True)]
+            row = b.buffer(C, store.expr.type).at((m + i) * p["N"] + n)
+            if packs:
+                zero = write_expressions(b, [store.expr.operands[1]], [])[0]
+                row.store(pack_saturated(b, values, zero, store.expr.type), 0, vectors * shape.lanes)
+            else:
+                for j, column, value in zip(places, columns, values, strict=True):
+                    row.store(value, j, column.span)
     return b
+
+
+def _packs(target: Target, expr: ElementExpr, vectors: int) -> bool:
+    """Return whether vectors of what is stored are narrowed together: numbers of 8 bits with one zero point."""
+    if expr.primitive != "round_saturated" or expr.type.bits != _BYTE or not can_pack(target, vectors, target.lanes(32)):
+        return False
+    return expr.operands[1].primitive in ("constant", "parameter")
+
+
+_BYTE = 8
 
 
 class _Column:
     """One vector of columns of C: what is the same in all rows is computed once."""
 
-    def __init__(self, b: Kernel, store: ByteStore, sums: Register, n: Register, span: Span) -> None:
-        """Load and compute what does not depend on the row; `sums` are those of the columns of B."""
+    def __init__(self, b: Kernel, store: ByteStore, expr: ElementExpr, sums: Register, n: Register, span: Span) -> None:
+        """Load and compute what does not depend on the row; `sums` are those of the columns of B, `expr` is what is computed."""
+        self._expr = expr
         self.b, self.store, self.sums, self.n, self.span = b, store, sums, n, span
         zeros = iter(range(C + 1, C + 1 + len(store.zeros)))
         self._left = None if store.left_zero is None else next(zeros)
@@ -309,7 +351,7 @@ class _Column:
         self._first = C + 1 + len(store.zeros)
         fixed = [self._operand(index, n) if way in (SCALAR, COLUMN) else None for index, way in enumerate(store.ways)]
         self._fixed = fixed
-        self._known = write_invariants(b, [store.expr], [None, *fixed], span.lanes)
+        self._known = write_invariants(b, [expr], [None, *fixed], span.lanes)
         self._shift = None if self._goes_by_row else self._corrected(self._left_zero(None))
 
     @property
@@ -359,7 +401,7 @@ class _Column:
             fixed if fixed is not None else self._operand(index, row if way == ROW else row * N + self.n)
             for index, (fixed, way) in enumerate(zip(self._fixed, self.store.ways, strict=True))
         ]
-        return write_expressions(b, [self.store.expr], [total, *operands], self._known)[0]
+        return write_expressions(b, [self._expr], [total, *operands], self._known)[0]
 
 
 def _params(b: Kernel) -> dict[str, Register]:

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.codegen.emit.expr import ElementExpr, argument, constant, select
+from sardonyx.codegen.emit.expr import ElementExpr, argument, constant, round_saturated
 from sardonyx.codegen.emit.scalars import scalar
-from sardonyx.codegen.emit.types import BOOL, F32, I32, U8, Kind, Type
+from sardonyx.codegen.emit.types import BOOL, F32, I32, U8, Type
 from sardonyx.codegen.kernels.quantized.byte_gemm import COLUMN, ROW, SCALAR, WHOLE
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Shape, Value
@@ -311,23 +311,13 @@ class _Factors:
         return Head(expr, tuple(self._operands))
 
     def requantized(self, scaled: ElementExpr, zero: int) -> Head:
-        """Return a head that rounds to nearest, ties to even, adds the zero point and saturates; NaN becomes the least number.
-
-        It is moved into the limits first, which are whole numbers: so all that is rounded fits an integer.
-        """
-        kind = element_type(self._node.outputs[0].dtype) or U8
-        low, high = (-128, 127) if kind.kind is Kind.SIGNED else (0, 255)
-        least, greatest = constant(float(low), F32), constant(float(high), F32)
-        if self._node.input(zero) is None:
-            return self.made(_rounded(scaled, least, greatest).to(kind))
-        point = self.operand(zero)
-        offset = point.to(F32)
-        return self.made((_rounded(scaled, least - offset, greatest - offset) + point.to(I32)).to(kind))
-
-
-def _rounded(x: ElementExpr, least: ElementExpr, greatest: ElementExpr) -> ElementExpr:
-    above = select(x > least, x, least)
-    return ElementExpr("round", F32, (select(above < greatest, above, greatest),)).to(I32)
+        """Return a head that rounds to nearest, ties to even, adds the zero point and saturates; NaN becomes the least number."""
+        kind, value = element_type(self._node.outputs[0].dtype) or U8, self._node.input(zero)
+        if value is None:
+            return self.made(round_saturated(scaled, constant(0, I32), kind))
+        number = constant_of(value)
+        point = self.operand(zero).to(I32) if number is None else scalar(number.reshape(()).item(), I32)
+        return self.made(round_saturated(scaled, point, kind))
 
 
 def _combined(arrays: tuple[Array, ...], steps: tuple[str, ...], first: float) -> Array:
