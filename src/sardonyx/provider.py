@@ -56,6 +56,7 @@ __all__ = [
     "Program",
     "Provider",
     "ReportsMemory",
+    "SharesMemory",
     "ShowsMemory",
     "StepInfo",
     "TensorSpec",
@@ -450,6 +451,15 @@ class ReportsMemory(Protocol):
 
     def binding_bytes(self, bound: Bound) -> int:
         """Return how many bytes are kept for one set of shapes, `bound` being what `bind` returned for it."""
+
+
+@runtime_checkable
+class SharesMemory(Protocol):
+    """What programs may say beside `Program`: which outputs a caller may have in the memory of an input."""
+
+    @property
+    def shares(self) -> frozenset[tuple[int, int]]:
+        """(output, input), by number, that may be one and the same array: what is overwritten is not read afterwards."""
 
 
 class Compatibility(NamedEnum):

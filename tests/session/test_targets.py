@@ -97,3 +97,13 @@ def test_an_output_that_is_declared_twice_fills_its_target() -> None:
     held.run_with_iobinding(binding)
     np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[1], -x)
     np.testing.assert_array_equal(cache.numpy(), -x)
+
+
+def test_an_array_may_be_input_and_target_where_that_is_allowed() -> None:
+    """The same elements, and only for the pair that is named."""
+    memory, other = np.zeros(4, np.float32), np.ones(4, np.float32)
+    assert fillable_targets([memory], [memory], {(0, 0)})[0] is memory
+    assert fillable_targets([memory], [memory, other], {(0, 1)}) == [None]
+    assert fillable_targets([memory[:2]], [memory], {(0, 0)}) == [None]
+    assert fillable_targets([memory, other], [memory, memory], {(0, 0)})[0] is None
+    assert fillable_targets([memory, memory], [memory], {(0, 0), (1, 0)})[1] is None

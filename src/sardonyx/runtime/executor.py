@@ -7,7 +7,7 @@ parallel     what is ready, on several threads
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from sardonyx.dtypes import OnnxValue
@@ -25,6 +25,10 @@ EXECUTORS = ("sequential", "dataflow", "parallel")
 
 class Executor(Protocol):
     """Runs a plan; any number of threads may run it at a time."""
+
+    @property
+    def shares(self) -> Collection[tuple[int, int]]:
+        """(output, input), by number, that may be one and the same array."""
 
     def run(
         self, inputs: Sequence[OnnxValue], captures: Sequence[OnnxValue] = (), targets: Sequence[OnnxValue] = ()

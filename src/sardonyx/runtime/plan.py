@@ -7,6 +7,7 @@ shapes follow from the shapes that enter it, so a segment is bound as a whole.
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -15,7 +16,7 @@ from sardonyx.dtypes import Array
 from sardonyx.ir import Graph, Shape, TensorType, Value
 from sardonyx.partition.part import Cut
 from sardonyx.partition.transfers import Stage, Transfer, ValueInMemory
-from sardonyx.provider import HOST, BindsShapes, Memory, Partition, Program
+from sardonyx.provider import HOST, BindsShapes, Memory, Partition, Program, SharesMemory
 
 __all__ = ["CopyStep", "Plan", "ProgramStep", "Segment", "Step", "make_plan", "needs_no_shapes"]
 
@@ -116,6 +117,8 @@ class Plan:
     """Every memory that a step uses."""
     fillable: frozenset[int] = frozenset()
     """Slots of the host that programs fill: an array that lies in one before the run is filled in place where it fits."""
+    shares: frozenset[tuple[int, int]] = frozenset()
+    """(output, input) of the graph, by number, that may be one and the same array."""
 
 
 def make_plan(
@@ -159,12 +162,30 @@ def make_plan(
         last_use=tuple(last.get(index, -1) for index in range(len(slots))),
         memories=tuple(memories.values()),
         fillable=_fillable(steps),
+        shares=_shares(steps, inputs, outputs),
     )
 
 
 def _fillable(steps: Sequence[Step]) -> frozenset[int]:
     programs = [step for step in steps if isinstance(step, ProgramStep) and step.memory is HOST and not step.program.makes_outputs]
     return frozenset(slot for step in programs for slot in step.outputs)
+
+
+def _shares(steps: Sequence[Step], inputs: Sequence[int], outputs: Sequence[int]) -> frozenset[tuple[int, int]]:
+    """Return which outputs may lie in the memory of which inputs: their program allows it, and no other step reads the input."""
+    readers = collections.Counter(slot for step in steps for slot in _read_by(step))
+    pairs = {
+        (step.outputs[output], step.inputs[input])
+        for step in steps
+        if isinstance(step, ProgramStep) and step.memory is HOST and isinstance(step.program, SharesMemory)
+        for output, input in step.program.shares
+        if readers[step.inputs[input]] == 1 and step.inputs[input] not in outputs
+    }
+    return frozenset((outputs.index(output), inputs.index(slot)) for output, slot in pairs if output in outputs and slot in inputs)
+
+
+def _read_by(step: Step) -> Sequence[int]:
+    return step.inputs if isinstance(step, ProgramStep) else (step.source,)
 
 
 def _draft(stage: Stage, graph: Graph, slot: Callable[[Value, Memory], int], compile_part: Callable[[Cut], Program]) -> Step:

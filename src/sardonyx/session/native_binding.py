@@ -42,8 +42,8 @@ def bind_natively(
     if sizes is None or None in sizes.bound.outputs:
         return None
     bound = sizes.bound
-    fillable = len(filled) == len(runs.outputs) and all(target is not None for target in fillable_targets(filled, arrays))
-    if not fillable or bound.scratch_bytes > MOST_SCRATCH_BYTES:
+    places = fillable_targets(filled, arrays, runs.only.shares) if len(filled) == len(runs.outputs) else [None]
+    if any(place is None for place in places) or bound.scratch_bytes > MOST_SCRATCH_BYTES:
         return None
     call = runs.program.native_call(bound)
     if call is None:

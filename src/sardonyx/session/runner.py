@@ -76,8 +76,7 @@ class Runner:
         part = self._part_of(wanted) if only_wanted else None
         outputs = range(len(self.built.declared)) if part is None else part
         names = None if part is None else tuple(self.built.declared[index].name for index in part)
-        filled = fillable_targets([targets.get(index) for index in outputs], values) if targets else ()
-        results = self._execute(values, names, filled)
+        results = self._execute(values, names, [targets.get(index) for index in outputs] if targets else ())
         return [results[index if part is None else part.index(index)] for index in wanted]
 
     def run_named(self, values: list[OnnxValue], names: Sequence[str]) -> list[OnnxValue]:
@@ -126,13 +125,14 @@ class Runner:
         part = tuple(sorted(set(wanted)))
         return part if len(part) < len(self.built.declared) and self.source is not None else None
 
-    def _execute(self, values: list[OnnxValue], names: tuple[str, ...] | None, filled: Sequence[OnnxValue]) -> list[OnnxValue]:
+    def _execute(self, values: list[OnnxValue], names: tuple[str, ...] | None, targets: Sequence[OnnxValue]) -> list[OnnxValue]:
         """Run the plan of all outputs, or of `names`; where the settings allow it, without a provider that fails, from now on."""
         has_zero_sizes = False
         while True:
             known = self.built.providers.excluded
             try:
-                return self._executor_for(values, names, has_zero_sizes=has_zero_sizes).run(values, (), filled)
+                executor = self._executor_for(values, names, has_zero_sizes=has_zero_sizes)
+                return executor.run(values, (), fillable_targets(targets, values, executor.shares) if targets else ())
             except SardonyxError as error:
                 raise_interrupt(error)
                 if isinstance(error, SizesNotInferred) and self.source is not None and not has_zero_sizes:

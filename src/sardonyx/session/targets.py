@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -44,19 +44,25 @@ def checked_targets(targets: Mapping[str, OnnxValue], outputs: Sequence[NodeArg]
     return {places[name]: target for name, target in targets.items()}
 
 
-def fillable_targets(targets: Sequence[OnnxValue], values: Sequence[OnnxValue]) -> list[OnnxValue]:
+def fillable_targets(
+    targets: Sequence[OnnxValue], values: Sequence[OnnxValue], shares: Collection[tuple[int, int]] = ()
+) -> list[OnnxValue]:
     """Return the targets that may be filled while the model runs, None for the others.
 
     One that shares memory with an input or with another target takes its result by a copy at the end, so that the results are those
-    of memory of its own.
+    of memory of its own. `shares` has the numbers of targets and inputs that may be one array, such as a cache and its past.
     """
-    arrays = [value for value in values if isinstance(value, np.ndarray)]
+    arrays = [(number, value) for number, value in enumerate(values) if isinstance(value, np.ndarray)]
     given = [target for target in targets if isinstance(target, np.ndarray)]
-    if not any(target.dtype.hasobject for target in given) and _lie_apart(given, arrays):
+    same = {number for place, number in shares if _is_same(targets[place], values[number])}
+    if not any(target.dtype.hasobject for target in given) and _lie_apart(
+        given, [array for number, array in arrays if number not in same]
+    ):
         return list(targets)
     kept: list[OnnxValue] = []
-    for target in targets:
-        others = [*arrays, *(item for item in kept if item is not None)]
+    for place, target in enumerate(targets):
+        others = [array for number, array in arrays if (place, number) not in shares or not _is_same(target, array)]
+        others += [item for item in kept if item is not None]
         is_shared = target is None or target.dtype.hasobject or any(np.may_share_memory(target, other) for other in others)
         kept.append(None if is_shared else target)
     return kept
@@ -77,6 +83,16 @@ def _lie_apart(targets: Sequence[Array], arrays: Sequence[Array]) -> bool:
         else:
             last_array = max(last_array, stop)
     return True
+
+
+def _is_same(target: OnnxValue, array: OnnxValue) -> bool:
+    """Return whether two arrays are the same elements in memory."""
+    return (
+        isinstance(target, np.ndarray)
+        and isinstance(array, np.ndarray)
+        and (target.ctypes.data, target.shape, target.dtype) == (array.ctypes.data, array.shape, array.dtype)
+        and array.flags.c_contiguous
+    )
 
 
 def store_result(result: OnnxValue, target: OnnxValue, values: Sequence[OnnxValue], name: str, label: str) -> OnnxValue:

@@ -241,6 +241,7 @@ class Lowering:
         pitched: bool = False,
         together: int = 0,
         failure: str = "",
+        shares: Sequence[tuple[int, int]] = (),
         control: Control | None = None,
     ) -> None:
         """Run a kernel after the steps so far; the arguments are the fields of KernelLaunch."""
@@ -249,7 +250,8 @@ class Lowering:
         nodes = tuple(self.places[node] for node in group.nodes if node in self.places)
         launch = KernelLaunch(name, place, symbol, tuple(buffers), tuple(writes), plan, tuple(in_place), pitched, nodes)
         scalars = self._scalars.get(group, ())
-        self.steps.append(dataclasses.replace(launch, together=together, failure=failure, scalars=scalars, control=control))
+        launch = dataclasses.replace(launch, together=together, failure=failure, scalars=scalars, control=control)
+        self.steps.append(dataclasses.replace(launch, shares=tuple(shares)) if shares else launch)
 
     def move(self, name: str, symbol: str, buffers: Sequence[Buffer], plan: Plan, node: Node | None = None) -> None:
         """Run a kernel that copies its first buffer to its last, for `node` or for no node of the graph."""

@@ -102,6 +102,8 @@ class CpuProgram:
         used = {buffer: None for step in storage.steps for buffer in step.buffers}
         fixed = (buffer for buffer in used if buffer.base is None and storage.homes[buffer][0] is not Home.ARENA)
         self._fixed = {buffer: self._place(buffer, (), Sizes({})) for buffer in fixed}
+        self.shares = frozenset() if storage.flow.has_bodies else _shares(storage)
+        """Which outputs may lie in the memory of which inputs, by number."""
 
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...], known: Mapping[str, int] | None = None) -> Bound:
         """Fix all sizes for inputs of these shapes, and symbols that these do not show.
@@ -327,6 +329,21 @@ class CpuProgram:
             f"{step.place}: element {status - 1} of its indices is out of range; indices must lie within the "
             "axis that they count along, negative ones from its end"
         )
+
+
+def _shares(storage: Storage) -> frozenset[tuple[int, int]]:
+    """Return which outputs may lie in the memory of which inputs: every step that uses the input allows it."""
+    found: dict[Buffer, set[Buffer]] = {}
+    for step in storage.steps:
+        hosts: dict[Buffer, set[Buffer]] = {}
+        for read, written in step.shares:
+            hosts.setdefault(step.buffers[read].root, set()).add(step.buffers[written].root)
+        for root in {buffer.root for buffer in step.buffers if storage.homes[buffer.root][0] is Home.INPUT}:
+            found[root] = found.get(root, hosts.get(root, set())) & hosts.get(root, set())
+    homes = storage.homes
+    return frozenset(
+        (homes[host][1], homes[root][1]) for root, hosts in found.items() for host in hosts if homes[host][0] is Home.OUTPUT
+    )
 
 
 def _described(step: KernelLaunch) -> StepInfo:

@@ -128,5 +128,7 @@ class KernelLaunch:
     """
     scalars: tuple[int, ...] = ()
     """Numbers of the group's expression, as words: see `codegen.emit.scalars`."""
+    shares: tuple[tuple[int, int], ...] = ()
+    """Which of the buffers that it reads and writes may be one memory: it then leaves there what it would have copied."""
     control: Control | None = None
     """For a step that decides which step follows: where it goes."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sardonyx.cancellation import Flag
 from sardonyx.dtypes import OnnxValue
@@ -37,6 +37,11 @@ class DataflowExecutor:
         self._template: list[OnnxValue] = [None] * plan.slot_count
         for slot, array in plan.constants:
             self._template[slot] = array
+
+    @property
+    def shares(self) -> Collection[tuple[int, int]]:
+        """(output, input), by number, that may be one and the same array."""
+        return self.plan.shares
 
     def run(
         self, inputs: Sequence[OnnxValue], captures: Sequence[OnnxValue] = (), targets: Sequence[OnnxValue] = ()

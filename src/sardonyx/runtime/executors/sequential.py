@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import OnnxValue
@@ -28,6 +28,8 @@ class OnlyProgram:
     """For each output of the plan which of the program's it is."""
     bind: Callable[[Shapes], Binding]
     """Fixes the sizes for the shapes of the program's inputs."""
+    shares: Collection[tuple[int, int]] = ()
+    """(output, input) of the plan, by number, that may be one and the same array."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -56,6 +58,11 @@ class SequentialExecutor:
             self._template[slot] = array
         self.only = self._find_only()
         """The plan's only program, where it is one of the host from inputs to outputs."""
+
+    @property
+    def shares(self) -> Collection[tuple[int, int]]:
+        """(output, input), by number, that may be one and the same array."""
+        return self._plan.shares
 
     def run(
         self, inputs: Sequence[OnnxValue], captures: Sequence[OnnxValue] = (), targets: Sequence[OnnxValue] = ()
@@ -119,7 +126,7 @@ class SequentialExecutor:
         if step is None:
             return None
         results = tuple(step.outputs.index(slot) for slot in self._plan.outputs)
-        return OnlyProgram(step, results, functools.partial(self._binder.find, self._plan.segments[0]))
+        return OnlyProgram(step, results, functools.partial(self._binder.find, self._plan.segments[0]), self._plan.shares)
 
     def _run_only(self, only: OnlyProgram, inputs: Sequence[OnnxValue], targets: Sequence[OnnxValue]) -> list[OnnxValue]:
         """Run a plan that is one program of the host: its slots need no frame."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper
 from support.cpu_run import LEVELS, assert_close
 
-from sardonyx import InferenceSession, SessionOptions
+from sardonyx import InferenceSession, OrtValue, SessionOptions
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 
@@ -159,3 +160,55 @@ def test_other_forms_are_left_to_the_reference(attributes: dict[str, Any]) -> No
     session = _session(_model(False, **attributes))
     placement = next(placement for placement in session.explain() if "GroupQuery" in placement.op_type)
     assert "is set" in placement.declined["CPUExecutionProvider"]
+
+
+@pytest.mark.parametrize("rotary", [False, True])
+@pytest.mark.parametrize(("S", "lengths"), [(1, [5, 9]), (3, [12, 4]), (10, [10, 10])])
+def test_past_and_present_may_be_one_buffer(rotary: bool, S: int, lengths: list[int]) -> None:
+    """Bound to the same arrays, new rows are written behind the old ones, which stay where they are, as what follows does."""
+    model, C = _model(rotary), 12
+    feed = _feed(S, C, lengths, rotary)
+    session = _session(model)
+    wanted = session.run(None, feed)
+    before = {name: feed[name].copy() for name in ("past_k", "past_v")}
+    binding, (y,) = session.io_binding(), session.run(["y"], feed)
+    for name, array in feed.items():
+        binding.bind_cpu_input(name, array)
+    caches = [OrtValue.ortvalue_from_numpy(feed[name]) for name in ("past_k", "past_v")]
+    for name, result, cache in zip(("past_k", "past_v"), ("pk", "pv"), caches, strict=True):
+        binding.bind_ortvalue_input(name, cache)
+        binding.bind_ortvalue_output(result, cache)
+    binding.bind_ortvalue_output("y", OrtValue.ortvalue_from_numpy(np.zeros_like(y)))
+    for _ in range(3):
+        session.run_with_iobinding(binding)
+        np.testing.assert_array_equal(binding.get_outputs()[2].numpy(), wanted[0])
+    for name, cache, found in zip(before, caches, wanted[1:], strict=True):
+        array = cache.numpy()
+        for batch, length in enumerate(lengths):
+            np.testing.assert_array_equal(array[batch, :, :length], found[batch, :, :length])
+            np.testing.assert_array_equal(array[batch, :, length:], before[name][batch, :, length:])
+
+
+def test_what_the_graph_reads_besides_is_not_overwritten() -> None:
+    """A past that another node reads too is copied, as ever."""
+    body = bytes(_with_other_reader())
+    session = _session(body)
+    feed = _feed(1, 8, [5, 6], False)
+    wanted = session.run(None, feed)
+    cache = OrtValue.ortvalue_from_numpy(feed["past_k"].copy())
+    binding = session.io_binding()
+    for name, array in feed.items():
+        binding.bind_cpu_input(name, array)
+    binding.bind_ortvalue_input("past_k", cache)
+    binding.bind_ortvalue_output("pk", cache)
+    binding.bind_output("other")
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(cache.numpy(), wanted[1])
+    np.testing.assert_array_equal(binding.get_outputs()[1].numpy(), wanted[3])
+
+
+def _with_other_reader() -> bytes:
+    made = onnx.load_from_string(_model(False))
+    made.graph.node.append(helper.make_node("Neg", ["past_k"], ["other"]))
+    made.graph.output.append(helper.make_tensor_value_info("other", TensorProto.FLOAT, None))
+    return bytes(made.SerializeToString())

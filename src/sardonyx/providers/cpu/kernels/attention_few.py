@@ -175,7 +175,7 @@ def attend_few(
     (q, _), (k, _), (v, _) = operands
     buffers = [q, k, v, result[0], parts, few.lengths or q, *(few.former or (k, v)), *mask.rows]
     writes = [3, 4] if few.former is None else [3, 4, 1, 2]
-    low.step(group, symbol, buffers, writes=writes, plan=plan)
+    low.step(group, symbol, buffers, writes=writes, plan=plan, shares=[] if few.former is None else [(6, 1), (7, 2)])
     low.step(group, low.kernel(JoinKernel()), buffers[:_JOINED], writes=[3, 4], plan=join)
 
 

@@ -228,7 +228,7 @@ def _appended(low: Lowering, group: Group, spec: GroupQuerySpec, place: int, len
         copies = past is None or sizes(heads.rows) > FEW
         return [*(sizes(number) for number in numbers), int(copies)], sizes(heads.batch) * heads.count
 
-    low.step(group, symbol, buffers, writes=[5], plan=plan)
+    low.step(group, symbol, buffers, writes=[5], plan=plan, shares=[] if past is None else [(0, 5)])
     batch, head, row, _ = dense_strides(cache.shape)
     return cache, (batch, head, row)
 
