@@ -17,7 +17,19 @@ from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, F64, I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register
 
-__all__ = ["CUBIC", "LINEAR", "NEAREST", "ResizeParams", "TableWords", "write_resize", "write_table"]
+__all__ = [
+    "CUBIC",
+    "LINEAR",
+    "NEAREST",
+    "TABLE_WORDS",
+    "ResizeParams",
+    "TableWords",
+    "coordinate_of",
+    "cubic_weight",
+    "reads_inside_only",
+    "write_resize",
+    "write_table",
+]
 
 NEAREST, LINEAR, CUBIC = 1, 2, 4
 """How many elements an output reads along an axis."""
@@ -25,7 +37,7 @@ NEAREST, LINEAR, CUBIC = 1, 2, 4
 
 @dataclass(frozen=True, slots=True)
 class TableWords:
-    """The parameters of `write_table`. The coordinate of output i in the input is ((i + shift) * factor / divisor + offset) - back.
+    """The parameters of `write_table`. Output i lies in the input at ((i + shift) * factor * length / divisor + offset) - back.
 
     All numbers are float32 and so is every operation, in this order.
     """
@@ -36,6 +48,7 @@ class TableWords:
     """Length of the output."""
     shift: float = 0.0
     factor: float = 1.0
+    length: float = 1.0
     divisor: float = 1.0
     offset: float = 0.0
     back: float = 0.0
@@ -55,6 +68,7 @@ class TableWords:
             self.output,
             float(self.shift),
             float(self.factor),
+            float(self.length),
             float(self.divisor),
             float(self.offset),
             float(self.back),
@@ -65,7 +79,20 @@ class TableWords:
         ]
 
 
-_SIZE, _OUTPUT, _SHIFT, _FACTOR, _DIVISOR, _OFFSET, _BACK, _BIAS, _UPWARDS, _COEFFICIENT, _INSIDE = range(11)
+_SIZE, _OUTPUT, _SHIFT, _FACTOR, _LENGTH, _DIVISOR, _OFFSET, _BACK, _BIAS, _UPWARDS, _COEFFICIENT, _INSIDE = range(12)
+TABLE_WORDS = 12
+"""How many parameters a TableWords is."""
+
+
+def coordinate_of(b: Kernel, i: Register) -> Register:
+    """Return where output i lies in the input, as TableWords has it."""
+    moved = (i.to(F32) + b.param_float(_SHIFT)) * b.param_float(_FACTOR) * b.param_float(_LENGTH) / b.param_float(_DIVISOR)
+    return b.param_float(_OFFSET) + moved - b.param_float(_BACK)
+
+
+def reads_inside_only(b: Kernel) -> Register:
+    """Return whether elements outside the axis weigh nothing."""
+    return b.param(_INSIDE).ne(0)
 
 
 def write_table(module: Module, symbol: str, taps: int) -> None:
@@ -77,8 +104,7 @@ def write_table(module: Module, symbol: str, taps: int) -> None:
         output = b.param(_OUTPUT)
         index = b.buffer(0, I32)
         with b.loop(b.begin, b.end), b.loop(0, output) as i:
-            moved = (i.to(F32) + b.param_float(_SHIFT)) * b.param_float(_FACTOR) / b.param_float(_DIVISOR)
-            coordinate = b.param_float(_OFFSET) + moved - b.param_float(_BACK)
+            coordinate = coordinate_of(b, i)
             if taps == NEAREST:
                 biased = coordinate + b.param_float(_BIAS)
                 rounded = b.select(b.param(_UPWARDS).ne(0), b.call_math("ceil", biased), b.call_math("floor", biased))
@@ -96,7 +122,7 @@ def _write_taps(b: Kernel, coordinate: Register, i: Register, taps: int) -> None
         step = tap + 1 - taps // 2
         place = below + float(step)
         distance = b.abs(float(step) - fraction)
-        part = 1.0 - distance if taps == LINEAR else _cubic(b, distance)
+        part = 1.0 - distance if taps == LINEAR else cubic_weight(b, distance)
         outside = b.param(_INSIDE).ne(0) & ((place < 0.0) | (place >= size))
         exact.append(b.select(outside, 0.0, part))
         total = total + exact[-1]
@@ -106,8 +132,8 @@ def _write_taps(b: Kernel, coordinate: Register, i: Register, taps: int) -> None
         weight.store((part / whole).to(F32), i + output * tap)
 
 
-def _cubic(b: Kernel, d: Register) -> Register:
-    """Return the cubic convolution kernel at distance d of at most 2."""
+def cubic_weight(b: Kernel, d: Register) -> Register:
+    """Return the cubic convolution kernel at distance d."""
     a = b.param_float(_COEFFICIENT, F64)
     near = ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0
     far = ((d - 5.0) * d + 8.0) * d * a - a * 4.0

@@ -109,19 +109,10 @@ def test_empty_images() -> None:
         session.run(None, {"x": np.zeros((1, 0), np.float32)})
 
 
-_LEFT_ALONE = [
-    'mode = "linear", antialias = 1',
-    'coordinate_transformation_mode = "tf_crop_and_resize"',
-    'keep_aspect_ratio_policy = "not_larger"',
-]
-
-
-@pytest.mark.parametrize("attributes", _LEFT_ALONE)
-def test_what_is_left_alone(attributes: str) -> None:
-    """Antialiasing, crops, kept ratios, computed scales."""
-    body = f"graph(x: float[4, 4], r: float[4]) -> (y) {{ s: int64[2] = [2, 2] y = Resize(x, r, _, s) {{{attributes}}} }}"
-    assert len(declined(body)) == 1
-    assert declined("graph(x: float[4, 4], s: float[2]) -> (y) { y = Resize(x, _, s) }")
+def test_scales_that_only_the_run_shows_are_left_to_others() -> None:
+    """No table can be made of them."""
+    body = "graph(x: float[1, 1, 4, 4], s: float[4]) -> (y: float[1, 1, P, Q]) { y = Resize(x, _, s) }"
+    assert "scales are computed" in declined(body)[0]
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
@@ -134,3 +125,44 @@ def test_scales_that_are_no_numbers_are_left_to_others(mode: str, number: str) -
     assert any("expected positive numbers" in reason for reason in declined(body))
     with pytest.raises(InvalidArgument, match="expected 4 positive"):
         reference(body, {"x": np.ones((1, 1, 4, 4), np.float32)})
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize(
+    "more", ["cubic_coeff_a = -0.5", "exclude_outside = 1", 'coordinate_transformation_mode = "align_corners"']
+)
+def test_stretched_filters(mode: str, more: str, isa: str) -> None:
+    """Axes that shrink by small and large factors, grow, and stay; few elements behind the axis, and many."""
+    attributes = f'mode = "{mode}", antialias = 1, {more}'
+    for scales in ("[1.0, 1.0, 0.6, 0.3]", "[1.0, 0.5, 1.0, 0.13]", "[1.0, 1.0, 2.5, 1.7]"):
+        head = f"graph(x: float[2, 3, 17, 40]) -> (y) {{ s: float[4] = {scales} "
+        _close(head + f"y = Resize(x, _, s) {{{attributes}}} }}", (2, 3, 17, 40), isa=isa)
+    body = f"graph(x: float[N, C, H, W]) -> (y) {{ s: int64[2] = [5, 20] y = Resize(x, _, _, s) {{{attributes}, axes = [2, 3]}} }}"
+    _close(body, (1, 2, 17, 40), (1, 1, 3, 7), (1, 2, 5, 301), isa=isa)
+    last = f"graph(x: float[N, H, W, 3]) -> (y) {{ s: int64[2] = [5, 20] y = Resize(x, _, _, s) {{{attributes}, axes = [1, 2]}} }}"
+    _close(last, (1, 17, 40, 3), isa=isa)
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("region", ["0.2, 0.3, 0.8, 0.6", "-0.5, 0.1, 0.5, 1.4", "0.9, 0.0, 0.1, 1.0", "0.0, 0.0, 1.0, 1.0"])
+def test_regions(mode: str, region: str, isa: str) -> None:
+    """Inside of the image, partly outside, turned round, and all of it."""
+    attributes = (
+        f'mode = "{mode}", coordinate_transformation_mode = "tf_crop_and_resize", extrapolation_value = -7.0, axes = [2, 3]'
+    )
+    for sizes in ("5, 20", "1, 33", "17, 40"):
+        head = f"graph(x: float[N, C, H, W]) -> (y) {{ r: float[4] = [{region}] s: int64[2] = [{sizes}] "
+        _close(head + f"y = Resize(x, r, _, s) {{{attributes}}} }}", (1, 2, 17, 40), (2, 3, 5, 33), isa=isa)
+
+
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_kept_ratios(policy: str, mode: str) -> None:
+    """All axes are resized by one factor."""
+    for sizes in ("6, 30", "40, 41", "3, 7"):
+        body = f"""graph(x: float[1, 2, 9, 11]) -> (y) {{
+            s: int64[2] = [{sizes}]
+            y = Resize(x, _, _, s) {{mode = "{mode}", keep_aspect_ratio_policy = "{policy}", axes = [2, 3]}} }}"""
+        _close(body, (1, 2, 9, 11))

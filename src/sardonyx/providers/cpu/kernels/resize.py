@@ -10,23 +10,28 @@ import numpy as np
 
 from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.emit.types import F32, Type
+from sardonyx.codegen.kernels.images.outside import write_outside
+from sardonyx.codegen.kernels.images.stretched import write_stretched, write_stretched_table
 from sardonyx.codegen.kernels.resize import CUBIC, LINEAR, NEAREST, ResizeParams, TableWords, write_resize, write_table
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape
-from sardonyx.ir.shape import product
+from sardonyx.ir.shape import ceil_div, maximum, product
 from sardonyx.ops.views.inputs import COMPUTED, Computed, Inputs, constants
 from sardonyx.ops.views.resize import Resize
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import moved_as, shape_of
+from sardonyx.providers.cpu.operands import constant_of, moved_as, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
 TASK_ELEMENTS = 1 << 14
 """Elements of one task."""
+
+_MOST_TAPS = 1 << 16
+"""How many elements a stretched filter reads at most."""
 
 _TAPS = {"nearest": NEAREST, "linear": LINEAR, "cubic": CUBIC}
 
@@ -38,6 +43,8 @@ class _Lengths:
     size: int
     output: int
     scale: float
+    start: float = 0.0
+    end: float = 1.0
 
 
 def _half_pixel(axis: _Lengths) -> TableWords:
@@ -69,12 +76,21 @@ def _tf_half_pixel_for_nn(axis: _Lengths) -> TableWords:
     return TableWords(axis.size, axis.output, shift=0.5, divisor=float(np.float32(axis.scale)))
 
 
+def _tf_crop_and_resize(axis: _Lengths) -> TableWords:
+    last, start, end = np.float32(axis.size - 1), np.float32(axis.start), np.float32(axis.end - axis.start)
+    if axis.output <= 1:
+        return TableWords(axis.size, axis.output, factor=0.0, offset=float(np.float32(0.5 * (axis.start + axis.end)) * last))
+    words = TableWords(axis.size, axis.output, factor=float(end), length=float(last), offset=float(start * last))
+    return dataclasses.replace(words, divisor=float(np.float32(axis.output - 1)))
+
+
 _COORDINATES: Mapping[str, Callable[[_Lengths], TableWords]] = {
     "align_corners": _align_corners,
     "asymmetric": _asymmetric,
     "half_pixel": _half_pixel,
     "half_pixel_symmetric": _half_pixel_symmetric,
     "pytorch_half_pixel": _pytorch_half_pixel,
+    "tf_crop_and_resize": _tf_crop_and_resize,
     "tf_half_pixel_for_nn": _tf_half_pixel_for_nn,
 }
 """coordinate_transformation_mode -> coordinates in the input, in float32 (ONNX Resize-19; the last of Resize-11)."""
@@ -96,6 +112,8 @@ class ResizeAxis:
     """Its length in the result."""
     scale: float | None
     """The scale that the node gives; None for the quotient of the lengths."""
+    region: tuple[float, float] = (0.0, 1.0)
+    """Where what is resized begins and ends, as parts of the axis: for tf_crop_and_resize."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -116,6 +134,10 @@ class ResizeSpec:
     """Of cubic blending."""
     inside_only: bool
     """Whether elements outside of the input weigh nothing."""
+    is_stretched: bool
+    """Whether filters are stretched on an axis that shrinks."""
+    outside: Array | None
+    """The one element that is outside of the input; None where elements there are the nearest ones inside."""
 
 
 def claim(node: Node) -> ResizeSpec | str:
@@ -130,14 +152,17 @@ def claim(node: Node) -> ResizeSpec | str:
         return f"coordinates {view.coordinates!r}"
     if view.mode != "nearest" and node.output.dtype is not DataType.FLOAT:
         return f"{view.mode} of elements of type {node.output.dtype}"
-    if view.antialiases or view.policy != "stretch":
-        return "antialias or keep_aspect_ratio_policy is set"
     axes = _axes_of(view, shape, wide)
+    axes = _regions_of(node, view, axes, shape, wide) if view.crops and not isinstance(axes, str) else axes
     if isinstance(axes, str):
         return axes
     taps, rounding = _TAPS[view.mode], None if view.is_by_origin else view.rounding
-    element = kind if taps == NEAREST else F32
-    return ResizeSpec(axes, taps, element, view.coordinates, rounding, view.cubic_coefficient, view.excludes_outside)
+    element, dtype = kind if taps == NEAREST else F32, node.output.dtype
+    outside = np.full(1, view.extrapolation).astype(dtype.numpy) if view.crops and dtype is not None else None
+    stretched = view.antialiases and taps != NEAREST
+    return ResizeSpec(
+        axes, taps, element, view.coordinates, rounding, view.cubic_coefficient, view.excludes_outside, stretched, outside
+    )
 
 
 def _known(node: Node) -> Inputs:
@@ -164,6 +189,8 @@ def _axes_of(view: Resize, shape: Shape, wide: Shape) -> tuple[ResizeAxis, ...] 
         return f"{len(scales)} scales for {len(named)} axes"
     if scales is not None and not all(0.0 < scale < math.inf for scale in scales):
         return f"scales {list(scales)}, expected positive numbers"
+    if scales is None and view.policy != "stretch":
+        return _axes_in_ratio(view, shape, named)
     axes = []
     for number, place in enumerate(named):
         scale = None if scales is None else scales[number]
@@ -171,6 +198,29 @@ def _axes_of(view: Resize, shape: Shape, wide: Shape) -> tuple[ResizeAxis, ...] 
         if not keeps or not keeps_same:
             axes.append(ResizeAxis(place, wide[place], scale))
     return tuple(sorted(axes, key=lambda axis: axis.place))
+
+
+def _axes_in_ratio(view: Resize, shape: Shape, named: Sequence[int]) -> tuple[ResizeAxis, ...] | str:
+    """Return the axes resized by one factor: the least or greatest that one of the sizes asks for."""
+    before, sizes = [shape[place] for place in named], view.sizes
+    known = [size for size in before if isinstance(size, int)]
+    if not isinstance(sizes, tuple) or len(known) != len(named) or len(sizes) != len(named):
+        return "the ratio of its sizes is known only when it runs"
+    ratios = [size / max(1, length) for size, length in zip(sizes, known, strict=True)]
+    ratio = min(ratios) if view.policy == "not_larger" else max(ratios)
+    axes = [ResizeAxis(place, math.floor(ratio * size + 0.5), ratio) for place, size in zip(named, known, strict=True)]
+    return tuple(sorted(axes, key=lambda axis: axis.place))
+
+
+def _regions_of(node: Node, view: Resize, axes: Sequence[ResizeAxis], shape: Shape, wide: Shape) -> tuple[ResizeAxis, ...] | str:
+    """Return the axes with their regions, without those that stay as they are; or why regions are not known."""
+    region, named = constant_of(node.input(1)), view.places(len(shape))
+    if region is None or region.shape != (2 * len(named),):
+        return "its roi is computed, or has no start and end for each axis"
+    starts, ends = region[: len(named)].astype(np.float64).tolist(), region[len(named) :].astype(np.float64).tolist()
+    found = dict(zip(named, zip(starts, ends, strict=True), strict=True))
+    placed = [dataclasses.replace(axis, region=found[axis.place]) for axis in axes]
+    return tuple(axis for axis in placed if axis.region != (0.0, 1.0) or shape[axis.place] != wide[axis.place])
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -216,15 +266,21 @@ def resize(low: Lowering, group: Group, spec: ResizeSpec) -> None:
     """Resample axis after axis; where none changes the result is a view."""
     node = group.node
     data = low.of(node.inputs[0])
-    passes = _passes(spec.axes, data.shape, spec.taps)
+    passes = [[axis] for axis in spec.axes] if spec.is_stretched else _passes(spec.axes, data.shape, spec.taps)
     if not passes:
         low.view(node.output, data)
         return
+    given = data.shape
     for number, taken in enumerate(passes):
         shape = tuple({axis.place: axis.output for axis in taken}.get(place, dim) for place, dim in enumerate(data.shape))
         result = low.result(node.output) if number == len(passes) - 1 else low.temporary(data.dtype, shape)
-        _resample(low, group, data, result, taken, spec)
+        if spec.is_stretched:
+            _resample_stretched(low, group, data, result, taken[0], spec)
+        else:
+            _resample(low, group, data, result, taken, spec)
         data = result
+    for axis in spec.axes if spec.outside is not None else ():
+        _fill_outside(low, group, data, given[axis.place], axis, spec)
 
 
 def _passes(axes: Sequence[ResizeAxis], shape: Shape, taps: int) -> list[list[ResizeAxis]]:
@@ -266,19 +322,113 @@ def _table(low: Lowering, group: Group, size: Dim, axis: ResizeAxis, spec: Resiz
     symbol = low.kernel(TableKernel(taps))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
-        words = _words(spec, sizes(size), sizes(axis.output), axis.scale)
-        return [word if isinstance(word, int) else float_word(word) for word in words.words()], 1
+        return _words(spec, sizes(size), sizes(axis.output), axis), 1
 
     low.step(group, symbol, buffers, writes=range(len(buffers)), plan=plan)
     return buffers
 
 
-def _words(spec: ResizeSpec, size: int, output: int, scale: float | None) -> TableWords:
+@dataclasses.dataclass(frozen=True, slots=True)
+class StretchedTableKernel:
+    """The table of one axis, for a stretched filter."""
+
+    is_cubic: bool
+    """Whether the filter is cubic, or a triangle."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"resize_stretched_table_{'cubic' if self.is_cubic else 'linear'}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_stretched_table(module, symbol, is_cubic=self.is_cubic)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StretchedKernel:
+    """One axis resampled by a stretched filter."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"resize_stretched_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_stretched(module, symbol)
+
+
+def _resample_stretched(low: Lowering, group: Group, data: Buffer, result: Buffer, axis: ResizeAxis, spec: ResizeSpec) -> None:
+    """Add the steps that make the table of one axis and resample by it."""
+    reach, size, output = spec.taps // 2, data.shape[axis.place], axis.output
+    longest = maximum(ceil_div(size * reach, maximum(output, 1)), reach) if axis.scale is None else _side(reach, axis.scale)
+    first = low.temporary(DataType.INT32, (output,))
+    weights = low.temporary(DataType.FLOAT, ((longest + 1) * 2, output))
+    before, after = data.shape[: axis.place], data.shape[axis.place + 1 :]
+
+    def shrink(sizes: Sizes) -> float:
+        scale = sizes(output) / max(sizes(size), 1) if axis.scale is None else axis.scale
+        if sizes(output) and scale * _MOST_TAPS < 1:
+            raise InvalidArgument(f"scale {scale} of axis {axis.place} is too small to antialias, expected 2^-16 or more")
+        return min(1.0, scale) or 1.0
+
+    def plan_table(sizes: Sizes) -> tuple[list[int], int]:
+        words = _words(spec, sizes(size), sizes(output), axis)
+        return [*words, 2 * _side(reach, shrink(sizes)), float_word(shrink(sizes))], 1
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        outer, inner, outputs = sizes.product(before), sizes.product(after), sizes(output)
+        tasks = outer if inner == 1 else outer * outputs
+        return [sizes(size), outputs, 2 * _side(reach, shrink(sizes)), inner], tasks if outputs and inner else 0
+
+    table = low.kernel(StretchedTableKernel(spec.taps == CUBIC))
+    low.step(group, table, [first, weights], writes=[0, 1], plan=plan_table)
+    low.step(group, low.kernel(StretchedKernel()), [data, result, first, weights], writes=[1], plan=plan)
+
+
+def _side(reach: int, scale: float) -> int:
+    return math.ceil(reach / min(1.0, scale))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OutsideKernel:
+    """One element wherever a place is outside of an axis."""
+
+    element: Type
+    """The type as which elements are stored."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"resize_outside_{self.element}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_outside(module, symbol, self.element)
+
+
+def _fill_outside(low: Lowering, group: Group, result: Buffer, size: Dim, axis: ResizeAxis, spec: ResizeSpec) -> None:
+    """Add the step that overwrites what was sampled outside of one axis of the input, which had `size` elements."""
+    before, after = result.shape[: axis.place], result.shape[axis.place + 1 :]
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        inner = sizes.product(after)
+        return [*_words(spec, sizes(size), sizes(axis.output), axis), inner], sizes.product(before) if inner else 0
+
+    number = low.constant(np.zeros(1, np.float32) if spec.outside is None else spec.outside)
+    low.step(group, low.kernel(OutsideKernel(spec.element)), [result, number], writes=[0], plan=plan)
+
+
+def _words(spec: ResizeSpec, size: int, output: int, axis: ResizeAxis) -> list[int]:
+    """Return the parameters of the table of one axis."""
+    words = _table_words(spec, size, output, axis).words()
+    return [word if isinstance(word, int) else float_word(word) for word in words]
+
+
+def _table_words(spec: ResizeSpec, size: int, output: int, axis: ResizeAxis) -> TableWords:
     if not output:
         return TableWords(size, output)
     if not size:
         raise InvalidArgument(f"an axis is empty and cannot grow to {output} elements")
-    scale = output / max(size, 1) if scale is None else scale
-    words = _COORDINATES[spec.coordinates](_Lengths(size, output, scale))
+    scale = output / max(size, 1) if axis.scale is None else axis.scale
+    words = _COORDINATES[spec.coordinates](_Lengths(size, output, scale, *axis.region))
     bias, upwards = _ROUNDINGS[spec.rounding or ("ceil" if scale < 1 else "floor")]
     return dataclasses.replace(words, bias=bias, upwards=upwards, coefficient=spec.coefficient, inside_only=spec.inside_only)
