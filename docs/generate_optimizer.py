@@ -42,7 +42,7 @@ options.add_session_config_entry("optimization.disable_specified_optimizers", "f
 Most take part in every session and every saved model. The others say which operators they make or decompose, and take part by
 what is legal where the model goes: in a session the operators that its providers prefer to their parts
 (`preferred_operators`), in a saved model all that ONNX Runtime's CPU provider has. Integer operators are QLinearConv and its
-like. See decisions [10](decisions/0010-quantized-models-run-in-floats.md), [16](decisions/0016-fused-operators-come-last.md) and
+like. See decisions [44](decisions/0044-quantized-models-run-on-integers.md), [16](decisions/0016-fused-operators-come-last.md) and
 [23](decisions/0023-targets-say-which-operators-are-legal.md). `sardonyx explain MODEL --fusions NODE` shows what each did, or why
 it did not, at a node.
 """
