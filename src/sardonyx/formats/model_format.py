@@ -129,4 +129,4 @@ class ModelFormat:
     large_data: Callable[[ModelFile], Places] | None = None
     """Where the elements of large tensors lie, found without reading them; the rest of the file decides what is kept of a model."""
     options: Callable[[ModelFile], Mapping[str, str]] | None = None
-    """What a file says of sessions: config entries and properties of SessionOptions, which count where the user sets none."""
+    """What a folder or an archive says of sessions: config entries and properties of SessionOptions, where the user sets none."""

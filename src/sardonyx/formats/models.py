@@ -14,13 +14,14 @@ from sardonyx.cancellation import check_cancelled, raise_interrupt
 from sardonyx.errors import Fail, SardonyxError, describe, located
 from sardonyx.formats import onnx
 from sardonyx.formats.external_data import InMemory
-from sardonyx.formats.model_format import Loss, ModelFile
+from sardonyx.formats.model_format import Loss, ModelFile, ModelFormat
 from sardonyx.formats.onnx import Source
 from sardonyx.formats.opened import OpenedModel, open_model
-from sardonyx.formats.registry import format_for_path
+from sardonyx.formats.registry import find_format, format_for_path
+from sardonyx.formats.wire import strip
 from sardonyx.ir import Model
 
-__all__ = ["load", "model_file", "save"]
+__all__ = ["load", "load_file", "model_file", "save"]
 
 
 def load(
@@ -56,9 +57,21 @@ def load(
     if opened.format is None:
         return onnx.load(source, external_dir=external_dir, in_memory=in_memory, opened=opened)
     file = model_file(opened, None if external_dir is None else Path(external_dir), in_memory)
-    model = _loaded(file, opened)
+    model = _loaded(file, opened.format)
     model.path, model.placed, model.stamps = path, file.placed, dict(file.stamps)
     return model
+
+
+def load_file(file: ModelFile) -> Model:
+    """Return the model of a file; raises as `load` does."""
+    known = find_format(file)
+    if known is None:
+        content = file.content.read(0, len(file.content)) if file.path is None else file.path
+        opened = None if file.path is not None else OpenedModel(None, None, file.content, strip(file.content))
+        model = onnx.load(content, external_dir=file.folder, in_memory=file.in_memory, opened=opened)
+        file.stamps.update(model.stamps)
+        return model
+    return _loaded(file, known)
 
 
 def model_file(opened: OpenedModel, external_dir: Path | None = None, in_memory: InMemory | None = None) -> ModelFile:
@@ -90,9 +103,7 @@ def save(model: Model, path: Path, name: str = "") -> Sequence[Loss]:
         raise Fail(f"the model cannot be saved as {str(path)!r}: {error.strerror or error}") from error
 
 
-def _loaded(file: ModelFile, opened: OpenedModel) -> Model:
-    known = opened.format
-    assert known is not None
+def _loaded(file: ModelFile, known: ModelFormat) -> Model:
     try:
         model = known.load(file)
     except SardonyxError as error:

@@ -25,8 +25,10 @@ __all__ = ["GROUP", "all_formats", "find_format", "format_for_path", "register_f
 GROUP = "sardonyx.formats"
 """The group of entry points."""
 _ONNX = "sardonyx.formats.onnx_format:ONNX"
+_PACKAGE = "sardonyx.formats.nnpackage.format:NN_PACKAGE"
 _MARKED: tuple[tuple[int, bytes, str], ...] = (
     (4, b"ORTM", "sardonyx.formats.ort.format:ORT"),
+    (0, b"PK\x03\x04", _PACKAGE),
     (4, b"TFL3", "sardonyx.formats.tflite.formats:TFLITE"),
     (4, b"CIR0", "sardonyx.formats.tflite.formats:CIRCLE"),
 )
@@ -73,6 +75,10 @@ def all_formats() -> tuple[ModelFormat, ...]:
 
 def find_format(file: ModelFile) -> ModelFormat | None:
     """Return the format of a file; None for one that is ONNX, or nothing that anybody recognises."""
+    if file.is_folder:
+        package = _imported(_PACKAGE)
+        if package.recognizes(file):
+            return package
     start = b"" if file.is_folder else file.start
     for offset, mark, place in _MARKED:
         if start[offset:].startswith(mark):

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["InferenceSession"]
 
-
 _LEARNS_FROM_RUN = 2
 """Which run of a session begins to prepare native ones: what runs once only gains nothing by it."""
 
@@ -96,6 +95,7 @@ class InferenceSession(RemadeSession):
     def _open(self, given: OnnxValue, arguments: Arguments) -> None:
         # half of the package: `import sardonyx` stays fast without it
         with without_fork():
+            from sardonyx.session.format_options import with_options_of_format
             from sardonyx.session.memory.live import remember
             from sardonyx.session.placement.cpu_fallback import check_placed
             from sardonyx.session.provider_choice import choose_providers
@@ -103,7 +103,7 @@ class InferenceSession(RemadeSession):
             from sardonyx.session.settings.settings import read_settings
             from sardonyx.session.stages.source import Source
 
-        options = arguments.options
+        options = with_options_of_format(given, arguments.options)
         settings = read_settings(options, arguments.disabled_optimizers)
         added = options.providers
         if options.device_choice is not None and arguments.providers is None and not added:
