@@ -51,12 +51,24 @@ class Decoder:
         self._is_merged = "cache_branch" in signature.roles
         own = [slot for slot in signature.caches if not slot.is_cross and slot.past and slot.present]
         self._own, self._cross = own, [slot for slot in signature.caches if slot not in own]
+        lacking = [slot.past for slot in self._cross if slot.past and slot.key not in self._made_by_first()]
+        if lacking:
+            raise InvalidArgument(
+                f"the decoder takes {lacking}, which hold the encoder's keys and values, and no graph computes them; load a "
+                "folder with "
+                "decoder_model.onnx beside decoder_with_past_model.onnx, or with decoder_model_merged.onnx"
+            )
         self.shares_caches = shares_caches and bool(own)
         sessions = [session] if first is None else [session, first[0]]
         self._bindings = {id(item): item.io_binding() for item in sessions}
         self._known = {id(item): {value.name for value in item.get_inputs()} for item in sessions}
         self._options = RunOptions()
         self._logits: Array | None = None
+
+    def _made_by_first(self) -> set[str]:
+        """Return the keys of the encoder's caches that the first run of a row computes."""
+        signature = self.signature if self._is_merged else None if self._first is None else self._first[1]
+        return set() if signature is None else {slot.key for slot in signature.caches if slot.present}
 
     @property
     def has_cache(self) -> bool:
