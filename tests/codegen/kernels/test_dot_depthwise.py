@@ -71,7 +71,7 @@ def _run(target: Target, case: _Case, *, threads: int = 1) -> Array:
     signed, C = bool(case.x.dtype == np.int8), len(case.w)
     shift = 0 if case.w.dtype == np.int8 else -128
     zeros = np.broadcast_to(np.asarray(case.w_zero, np.int64) + shift, (C,))
-    code = DotDepthwiseCode(inner.taps, inner.stride, inner.dilation, signed, bool(zeros.any()))
+    code = DotDepthwiseCode(inner.taps, inner.stride, inner.dilation, signed, bool(zeros.any()), C % lanes == 0)
     engine, module = Engine(target), Module(target)
     write_dot_depthwise(module, "depthwise", code, I32)
     engine.add(module)

@@ -36,7 +36,7 @@ from sardonyx.providers.cpu.kernels.lines import LinesCode
 X, Z = argument(0, F32), argument(1, F32)
 PHASE = Phase(1, Plane.HIDDEN, (), ((Plane.HIDDEN, X),))
 CELL = Cell((PHASE,), 4, 0, (Plane.HIDDEN,), False)
-DOT_DEPTHWISE = DotDepthwiseCode(3, 1, 1, False, False)
+DOT_DEPTHWISE = DotDepthwiseCode(3, 1, 1, False, False, False)
 DOT_CONV = DotConvCode(2, (4,), False, False, 0, 0)
 STORE = ByteStore(U8, I8, False, None, None, X, (F32,), "c")
 VALUES: dict[str, list[Any]] = {
@@ -72,7 +72,7 @@ VALUES: dict[str, list[Any]] = {
         DOT_DEPTHWISE,
         *(
             dataclasses.replace(DOT_DEPTHWISE, **change)
-            for change in ({"taps": 5}, {"stride": 2}, {"dilation": 2}, {"signed": True}, {"factors": True})
+            for change in ({"taps": 5}, {"stride": 2}, {"dilation": 2}, {"signed": True}, {"factors": True}, {"whole": True})
         ),
     ],
     "DotPanels": [DotPanels(4, 32, None), DotPanels(4, 32, U8), DotPanels(8, 32, U8)],

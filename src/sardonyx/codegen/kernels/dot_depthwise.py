@@ -65,12 +65,14 @@ class DotDepthwiseCode:
     """Whether the input is int8; uint8 else."""
     factors: bool
     """Whether filters have zero points."""
+    whole: bool
+    """Whether channels fill whole vectors."""
 
     @property
     def name(self) -> str:
         """The kernel's name without target and epilogue."""
         sign = "s8" if self.signed else "u8"
-        return f"depthwise_{sign}_{self.taps}s{self.stride}d{self.dilation}{'_factors' * self.factors}"
+        return f"depthwise_{sign}_{self.taps}s{self.stride}d{self.dilation}{'_factors' * self.factors}{'_whole' * self.whole}"
 
     @property
     def quads(self) -> int:
@@ -105,7 +107,7 @@ def write_dot_depthwise(
     """
     fits = Line(code.taps, code.stride, code.dilation).fits(PLACES)
     kinds = ((PLACES, False), (PLACES, True), (FEW_PLACES, True)) if fits else ((1, True),)
-    ways = (True,) if module.target.has_masks else (False, True)
+    ways = (False,) if code.whole else (True,) if module.target.has_masks else (False, True)
     write = _write_places if fits else _write_place
     parts = {
         (count, edge, masked): write(
@@ -172,19 +174,12 @@ def _call(b: Kernel, parts: dict[tuple[int, bool, bool], Kernel], place: _Place,
     source = b.buffer(INPUT, U8).at(image * outer["size"] * outer["in_step"])
     top, start = line * outer["stride"] - outer["begin"], place.at * inner["stride"] - inner["begin"]
     result = place.row * outer["out_step"] + place.at * inner["out_step"]
-    for c, masked in _vectors(b):
-        b.call_part(parts[count, edge, masked], source.at(c), top, start, result + c, c, place.right - place.at)
-
-
-def _vectors(b: Kernel) -> Iterator[tuple[Register, bool]]:
-    """Yield vectors of channels: all under masks where these are free, else whole ones, then the last under a mask."""
     channels, lanes = depthwise_params(b)["channels"], b.target.lanes(32)
-    whole = b.const(I64, 0) if b.target.has_masks else channels // lanes * lanes
-    if not b.target.has_masks:
-        with b.loop(0, whole, lanes) as c:
-            yield c, False
-    with b.loop(whole, channels, lanes) as c:
-        yield c, True
+    ways = [masked for masked in (False, True) if (count, edge, masked) in parts]
+    between = channels if ways == [False] else b.const(I64, 0) if ways == [True] else channels // lanes * lanes
+    for masked in ways:
+        first, end = (between, channels) if masked else (b.const(I64, 0), between)
+        b.call_part(parts[count, edge, masked], source, top, start, result, first, end, place.right - place.at)
 
 
 class _Rows:
@@ -214,34 +209,41 @@ class _Rows:
 
 
 def _write_places(module: Module, symbol: str, part: _Part) -> Kernel:
-    """Write one vector of channels of some places, by quads of elements."""
-    lanes, code = module.target.lanes(32), part.code
-    with module.part(symbol, Address(U8), I64, I64, I64, I64, I64) as b:
-        top, start, result, column, limit = b.arguments
-        p, (outer, inner) = depthwise_params(b), depthwise_axes(b)
-        span = channel_span(b, lanes, p["channels"] - column, part.masked)
-        rows = _Rows(b, b.addresses[0], top, start, span, edge=part.edge)
-        sums = [b.variable(b.buffer(OFFSETS, I32).load(column, lanes)) for _ in range(part.count)]
-        elements = [b.variable(b.const(I32.vector(lanes), 0)) for _ in sums] if code.factors else []
-        with b.loop(0, outer["taps"]) as tap:
-            first, step = rows.at(tap)
-            taps = b.buffer(FILTERS, U8).at((tap * code.quads * p["filter_step"] + column) * 4)
-            weights = [taps.at(p["filter_step"] * (4 * quad)).of(U32).load(0, lanes) for quad in range(code.quads)]
-            for positions, met in _quads_of(code, part.count):
-                found = [b.const(U8.vector(lanes), 0) if at is None else rows.load(first, step, at) for at in positions]
-                quad = _interleaved(b, found, signed=code.signed)
-                for place, tap_of_first in met:
-                    sums[place].set(dot4(b, sums[place].value, quad, _moved(weights, tap_of_first)))
-                    if code.factors:
-                        ones = quad.like(_ones(tap_of_first, code.taps))
-                        elements[place].set(dot4(b, elements[place].value, quad, ones))
-        totals = [total.value for total in sums]
-        if code.factors:
-            factor = b.buffer(FACTORS, I32).load(column, lanes)
-            totals = [total + element.value * factor for total, element in zip(totals, elements, strict=True)]
-        places = [result + inner["out_step"] * number for number in range(part.count)]
-        _store(b, part, totals, places, column, span, limit if part.edge else None)
+    """Write some places, vector by vector of channels, by quads of elements."""
+    lanes = module.target.lanes(32)
+    with module.part(symbol, Address(U8), I64, I64, I64, I64, I64, I64) as b:
+        top, start, result, first, end, limit = b.arguments
+        with b.loop(first, end, lanes) as column:
+            span = channel_span(b, lanes, end - column, part.masked)
+            rows = _Rows(b, b.addresses[0].at(column), top, start, span, edge=part.edge)
+            _write_vector(b, part, rows, result + column, column, limit, span)
     return b
+
+
+def _write_vector(b: Kernel, part: _Part, rows: _Rows, result: Register, column: Register, limit: Register, span: Span) -> None:
+    """Write one vector of channels of some places."""
+    lanes, code = span.lanes, part.code
+    p, (outer, inner) = depthwise_params(b), depthwise_axes(b)
+    sums = [b.variable(b.buffer(OFFSETS, I32).load(column, lanes)) for _ in range(part.count)]
+    elements = [b.variable(b.const(I32.vector(lanes), 0)) for _ in sums] if code.factors else []
+    with b.loop(0, outer["taps"]) as tap:
+        first, step = rows.at(tap)
+        taps = b.buffer(FILTERS, U8).at((tap * code.quads * p["filter_step"] + column) * 4)
+        weights = [taps.at(p["filter_step"] * (4 * quad)).of(U32).load(0, lanes) for quad in range(code.quads)]
+        for positions, met in _quads_of(code, part.count):
+            found = [b.const(U8.vector(lanes), 0) if at is None else rows.load(first, step, at) for at in positions]
+            quad = _interleaved(b, found, signed=code.signed)
+            for place, tap_of_first in met:
+                sums[place].set(dot4(b, sums[place].value, quad, _moved(weights, tap_of_first)))
+                if code.factors:
+                    ones = quad.like(_ones(tap_of_first, code.taps))
+                    elements[place].set(dot4(b, elements[place].value, quad, ones))
+    totals = [total.value for total in sums]
+    if code.factors:
+        factor = b.buffer(FACTORS, I32).load(column, lanes)
+        totals = [total + element.value * factor for total, element in zip(totals, elements, strict=True)]
+    places = [result + inner["out_step"] * number for number in range(part.count)]
+    _store(b, part, totals, places, column, span, limit if part.edge else None)
 
 
 def _store(
@@ -322,25 +324,32 @@ def _ones(first: int, taps: int) -> int:
 
 
 def _write_place(module: Module, symbol: str, part: _Part) -> Kernel:
-    """Write one vector of channels of one place, tap by tap."""
-    lanes, code = module.target.lanes(32), part.code
-    with module.part(symbol, Address(U8), I64, I64, I64, I64, I64) as b:
-        top, start, result, column, _ = b.arguments
-        p, (outer, inner) = depthwise_params(b), depthwise_axes(b)
-        span = channel_span(b, lanes, p["channels"] - column, part.masked)
-        rows = _Rows(b, b.addresses[0], top, start, span, edge=True)
-        total = b.variable(b.buffer(OFFSETS, I32).load(column, lanes))
-        elements = b.variable(total.value.like(0))
-        with b.loop(0, outer["taps"]) as row, b.loop(0, code.taps) as tap:
-            first, step = rows.at(row)
-            quads = b.buffer(FILTERS, I8).at(((row * code.quads + tap // 4) * p["filter_step"] + column) * 4)
-            x = rows.load(first, step, tap * inner["dilation"])
-            x = (x ^ 0x80 if code.signed else x).to(I32)
-            weights = (quads.of(U32).load(0, lanes) >> (tap % 4 * 8).to(U32)).to(I8).to(I32)
-            total.add(x * weights)
-            elements.add(x)
-        value = total.value
-        if code.factors:
-            value = value + elements.value * b.buffer(FACTORS, I32).load(column, lanes)
-        store_places(b, b.buffer(OUTPUT, part.output), [value], [result], [column], [span], part.epilogue)
+    """Write one place, vector by vector of channels, tap by tap."""
+    lanes = module.target.lanes(32)
+    with module.part(symbol, Address(U8), I64, I64, I64, I64, I64, I64) as b:
+        top, start, result, first, end, _ = b.arguments
+        with b.loop(first, end, lanes) as column:
+            span = channel_span(b, lanes, end - column, part.masked)
+            rows = _Rows(b, b.addresses[0].at(column), top, start, span, edge=True)
+            _write_taps(b, part, rows, result + column, column, span)
     return b
+
+
+def _write_taps(b: Kernel, part: _Part, rows: _Rows, result: Register, column: Register, span: Span) -> None:
+    """Write one vector of channels of one place."""
+    lanes, code = span.lanes, part.code
+    p, (outer, inner) = depthwise_params(b), depthwise_axes(b)
+    total = b.variable(b.buffer(OFFSETS, I32).load(column, lanes))
+    elements = b.variable(total.value.like(0))
+    with b.loop(0, outer["taps"]) as row, b.loop(0, code.taps) as tap:
+        first, step = rows.at(row)
+        quads = b.buffer(FILTERS, I8).at(((row * code.quads + tap // 4) * p["filter_step"] + column) * 4)
+        x = rows.load(first, step, tap * inner["dilation"])
+        x = (x ^ 0x80 if code.signed else x).to(I32)
+        weights = (quads.of(U32).load(0, lanes) >> (tap % 4 * 8).to(U32)).to(I8).to(I32)
+        total.add(x * weights)
+        elements.add(x)
+    value = total.value
+    if code.factors:
+        value = value + elements.value * b.buffer(FACTORS, I32).load(column, lanes)
+    store_places(b, b.buffer(OUTPUT, part.output), [value], [result], [column], [span], part.epilogue)

@@ -164,7 +164,7 @@ def _lower_depthwise(low: Lowering, group: Group, spec: IntegerFilters, tail: In
     C, spatial, result = len(weights), data.shape[1:-1], low.result(group.result)
     signed = data.dtype is DataType.INT8
     fixed = correct_sums(low, parts, data.dtype, Stored(signed=True, lifted=signed), lanes, (1, lanes))
-    code = DotDepthwiseCode(window.kernel[-1], window.strides[-1], window.dilations[-1], signed, spec.factors > 0)
+    code = DotDepthwiseCode(window.kernel[-1], window.strides[-1], window.dilations[-1], signed, spec.factors > 0, C % lanes == 0)
     symbol = low.kernel(DotDepthwiseKernel(code, tail.code))
     packed = low.packed(pack_dot_depthwise, weights, lanes, of=parts.filters)
 
