@@ -17,7 +17,7 @@ from sardonyx.codegen.kernels.attention.group_query import Rotation
 from sardonyx.codegen.kernels.dot_conv import DotConvCode
 from sardonyx.codegen.kernels.dot_depthwise import DotDepthwiseCode
 from sardonyx.codegen.kernels.elementwise import Access
-from sardonyx.codegen.kernels.grid_sample import Sampling
+from sardonyx.codegen.kernels.images.grid_sample import Sampling
 from sardonyx.codegen.kernels.lines import Along, ExtraOperand
 from sardonyx.codegen.kernels.normalize import Norm
 from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, WidePanels

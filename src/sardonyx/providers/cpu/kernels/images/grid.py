@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.kernels.grid_sample import BLOCK, Sampling, write_grid_sample
+from sardonyx.codegen.kernels.images.grid_sample import BLOCK, Sampling, write_grid_sample
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from sardonyx.codegen.emit.module import Module, float_word
-from sardonyx.codegen.kernels.roi import write_max_roi_pool, write_roi_align
+from sardonyx.codegen.kernels.images.roi import write_max_roi_pool, write_roi_align
 from sardonyx.codegen.target import Target
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import DataType

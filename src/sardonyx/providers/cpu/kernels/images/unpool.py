@@ -8,8 +8,8 @@ import numpy as np
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I64, Type
+from sardonyx.codegen.kernels.images.unpool import write_unpool
 from sardonyx.codegen.kernels.pad import PadDim, PadParams
-from sardonyx.codegen.kernels.unpool import write_unpool
 from sardonyx.codegen.target import Target
 from sardonyx.ir import Node, Shape
 from sardonyx.ir.shape import product

@@ -5,7 +5,7 @@ import pytest
 from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.kernels.roi import write_max_roi_pool, write_roi_align
+from sardonyx.codegen.kernels.images.roi import write_max_roi_pool, write_roi_align
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from sardonyx.codegen.emit.module import Module, float_word
-from sardonyx.codegen.kernels.lrn import BLOCK, write_lrn
+from sardonyx.codegen.kernels.images.lrn import BLOCK, write_lrn
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node

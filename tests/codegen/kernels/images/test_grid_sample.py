@@ -5,7 +5,7 @@ import pytest
 from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.kernels.grid_sample import BLOCK, MODES, PADDINGS, Sampling, write_grid_sample
+from sardonyx.codegen.kernels.images.grid_sample import BLOCK, MODES, PADDINGS, Sampling, write_grid_sample
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array

@@ -5,7 +5,7 @@ import pytest
 from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.kernels.lrn import BLOCK, write_lrn
+from sardonyx.codegen.kernels.images.lrn import BLOCK, write_lrn
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 

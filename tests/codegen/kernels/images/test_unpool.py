@@ -6,7 +6,7 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I32
-from sardonyx.codegen.kernels.unpool import write_unpool
+from sardonyx.codegen.kernels.images.unpool import write_unpool
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 

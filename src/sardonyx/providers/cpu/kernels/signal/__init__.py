@@ -1,0 +1,1 @@
+"""Families of kernels of signal processing, one file each."""
