@@ -114,7 +114,7 @@ NETWORKS = {"resnet50": RESNET50, "mobilenet": MOBILENET_V2}
 def peak_run(target: Target) -> tuple[Run, int]:
     """Dot products on registers, and how many multiply-adds each vector of them is."""
     module, engine, lanes = Module(target), Engine(target), target.lanes(32)
-    chains = 24 if has_dot4(target) and target.registers >= 32 else 8
+    chains = (24 if target.registers >= 32 else 12) if has_dot4(target) else 8
     with module.kernel("peak") as b:
         x = b.buffer(0, I32).load(0, lanes)
         sums = [b.variable(x + place) for place in range(chains)]
