@@ -25,6 +25,7 @@ def test_every_verb_has_help_and_json(invoke: Callable[..., Result]) -> None:
         "optimize",
         "quantize",
         "compile",
+        "convert",
         "profile",
         "providers",
         "where",

@@ -17,6 +17,7 @@ VERBS = {
     "cache": "sardonyx.cli.cache:cache",
     "compile": "sardonyx.cli.compile:compile_ahead",
     "completion": "sardonyx.cli.completion:completion",
+    "convert": "sardonyx.cli.convert:convert",
     "demo": "sardonyx.cli.demo:demo",
     "diff": "sardonyx.cli.diff:diff",
     "doctor": "sardonyx.cli.doctor:doctor",

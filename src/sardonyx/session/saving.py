@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import collections
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sardonyx.errors import Fail
+from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.forks import without_fork
 from sardonyx.formats import models, onnx
 from sardonyx.formats.model_format import Loss
 from sardonyx.formats.ort.operators import OperatorFacts, default_attribute, facts_of
 from sardonyx.formats.registry import format_for_path
 from sardonyx.ir import Attribute, Graph, Model, Node, Tensor
-from sardonyx.ir.walk import all_graphs
+from sardonyx.ir.walk import all_graphs, all_nodes
 from sardonyx.ops.infer import infer_graph
 from sardonyx.ops.schemas import ParameterOption, ParameterSchema, find_schema
 from sardonyx.optimize.contract import Context
@@ -22,7 +23,11 @@ from sardonyx.providers.reference.provider import evaluate
 
 __all__ = ["save_model"]
 
-_ONNX, _ORT = "ONNX", "ORT"
+_ONNX, _ORT, _PACKAGE = "ONNX", "ORT", "NNPackage"
+_STANDARD = (_ONNX, _ORT, _PACKAGE)
+"""Formats whose operators are those of ONNX."""
+_KNOWN_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.training", "ai.onnx.preview.training", "com.microsoft")
+_MOST_NAMED = 5
 
 
 def save_model(model: Model, path: Path, name: str = "", *, data_name: str = "", least_bytes: int = 4096) -> Sequence[Loss]:
@@ -43,9 +48,14 @@ def save_model(model: Model, path: Path, name: str = "", *, data_name: str = "",
         Fail: the system does not let us write.
     """
     chosen = format_for_path(path, name)
+    if data_name and chosen.name != _ONNX:
+        raise InvalidArgument(f"weights can be in a file beside a model in ONNX's format only, not in {chosen.name}")
+    foreign = [] if chosen.name not in _STANDARD else [*_foreign(model), *_of_other_versions(model)]
     if chosen.name == _ONNX:
         onnx.save(model, path, data_name=data_name, least_bytes=least_bytes)
-        return ()
+        return tuple(foreign)
+    if chosen.name == _PACKAGE:
+        return (*foreign, *models.save(model, path, chosen.name))
     losses = [Loss(f"function {domain}.{called}", "its calls are replaced by its body") for domain, called, _ in model.functions]
     INLINE_FUNCTIONS.run(model, Context())
     for graph in all_graphs(model):
@@ -57,9 +67,33 @@ def save_model(model: Model, path: Path, name: str = "", *, data_name: str = "",
         from sardonyx.formats.ort.write import write  # which few models need
 
     try:
-        return (*losses, *write(model, path, _described))
+        return (*losses, *foreign, *write(model, path, _described))
     except OSError as error:
         raise Fail(f"the model cannot be saved as {str(path)!r}: {error.strerror or error}") from error
+
+
+def _foreign(model: Model) -> Iterator[Loss]:
+    """Return the operators that other engines do not know."""
+    names = collections.Counter(
+        f"{node.domain}.{node.op_type}"
+        for node in all_nodes(model)
+        if node.domain not in _KNOWN_DOMAINS and (node.domain, node.op_type, node.overload) not in model.functions
+    )
+    for name, count in sorted(names.items()):
+        yield Loss(f"{count} of {name}", "other engines need an operator of that name; sardonyx runs it")
+
+
+def _of_other_versions(model: Model) -> Iterator[Loss]:
+    """Return nodes that mean something else under the operator sets that the file will say, as models of a package may."""
+    found = []
+    for node in all_nodes(model):
+        imported = model.opset_imports.get(node.domain)
+        if imported is not None and node.domain in _KNOWN_DOMAINS:
+            here = find_schema(node.domain, node.op_type, node.version)
+            if here is not None and here != find_schema(node.domain, node.op_type, imported):
+                found.append(f"{node.op_type} of opset {node.version}")
+    for what, count in collections.Counter(found).most_common(_MOST_NAMED):
+        yield Loss(f"{count} of {what}", "the file reads it under a later operator set, since it holds models of several")
 
 
 def _store_constants(graph: Graph) -> None:

@@ -102,7 +102,7 @@ class _Archive:
             raise Fail(f"the package has {len(members)} files; at most {_MOST_MEMBERS} are allowed")
         self._members: dict[str, zipfile.ZipInfo] = {}
         for member in members:
-            if member.is_dir():
+            if member.orig_filename.endswith("/"):
                 continue
             name = checked_name(member.orig_filename)
             if name in self._members:

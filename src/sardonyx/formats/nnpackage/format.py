@@ -17,7 +17,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sardonyx.errors import InvalidGraph, NoSuchFile, SardonyxError, located
+from sardonyx.errors import InvalidArgument, InvalidGraph, NoSuchFile, SardonyxError, located
 from sardonyx.formats import onnx
 from sardonyx.formats.files import replaced
 from sardonyx.formats.model_format import Loss, ModelFile, ModelFormat
@@ -161,6 +161,8 @@ def _save(model: Model, path: Path) -> Sequence[Loss]:
         (folder / PLACE).parent.mkdir(parents=True)
         (folder / PLACE).write_text(text, encoding="utf-8")
         onnx.save(model, folder / _MODEL)
+        if path.is_dir() and not (path / PLACE).is_file():
+            raise InvalidArgument(f"{str(path)!r} is a folder that holds no package; it is not replaced, choose another name")
         if path.is_dir():
             shutil.rmtree(path)
         folder.replace(path)
