@@ -73,6 +73,8 @@ def test_text_is_continued(invoke: Callable[..., Result], tmp_path: Path) -> Non
     ]
     assert found[0]["ids"] == found[1]["ids"]
     assert found[0]["text"] is not None
+    piped = CliRunner().invoke(cli, ["generate", str(folder), "--prompt", "-", *map(str, options)], input="Hello")
+    assert json.loads(piped.stdout)["ids"] == found[0]["ids"]
     pytest.importorskip("jinja2")
     assert json.loads(invoke("generate", folder, "--prompt", "A", "--chat", *options).stdout)["prompt_tokens"] == 11
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -83,9 +84,10 @@ def generate(
         helper = None if draft is None else loader.load(draft)
         load_s = time.perf_counter() - begun
         tokens = _prompt(generator, prompt, prompt_file, ids, chat=chat)
-        settings = {_OPTIONS[name]: value for name, value in chosen.items() if value is not None}
+        settings: dict[str, Any] = {_OPTIONS[name]: value for name, value in chosen.items() if value is not None}
+        settings |= {"stop_words": stops} if stops else {}
         start = time.perf_counter()
-        with generator.stream(tokens, draft=helper, **settings, **({"stop_words": stops} if stops else {})) as stream:
+        with generator.stream(tokens, draft=helper, **settings) as stream:
             times, is_whole = _follow(stream, start, shown=not as_json, as_text=generator.tokenizer is not None)
             (result,) = stream.results
     facts = {
@@ -134,7 +136,7 @@ def _prompt(generator: Generator, text: str | None, file: Path | None, ids: str 
     if file is not None:
         text = file.read_text(encoding="utf-8")
     elif text == "-":
-        text = click.get_text_stream("stdin").read()
+        text = sys.stdin.read()
     assert text is not None
     return generator.chat_prompt([{"role": "user", "content": text}]) if chat else text
 

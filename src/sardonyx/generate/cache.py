@@ -13,6 +13,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.generate.bound_step import BoundStep
 from sardonyx.generate.signature import CacheSlot
 
 __all__ = ["Cache", "GrowingCache", "SharedCache", "empty_past", "take_rows"]
@@ -159,6 +160,8 @@ class SharedCache:
         self.lengths = np.zeros(rows, np.int64)
         self._slots = tuple(slots)
         self._arrays = {slot.key: empty_past(slot, rows, capacity) for slot in self._slots}
+        self.step: BoundStep | None = None
+        """A binding of its buffers for steps of one token a row; None until there is one for these buffers."""
 
     def reserve(self, length: int) -> bool:
         """Make space for `length` tokens a row; returns whether the buffers are other ones now."""
@@ -166,7 +169,7 @@ class SharedCache:
             return False
         made = SharedCache(self._slots, self.rows, length + max(_LEAST_SLACK, length // 2))
         made._fill(0, self)
-        self.capacity, self._arrays = made.capacity, made._arrays
+        self.capacity, self._arrays, self.step = made.capacity, made._arrays, None
         return True
 
     def feeds(self) -> Mapping[str, Array]:
@@ -187,6 +190,7 @@ class SharedCache:
         if list(rows) == list(range(self.rows)):
             return
         self._arrays = {slot.key: take_rows(self._arrays[slot.key], slot.batch_axis, rows) for slot in self._slots}
+        self.step = None
         self.lengths, self.rows = self.lengths[np.asarray(rows, np.int64)], len(rows)
 
     def cut(self, length: int) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.generate.bound_step import BoundStep
 from sardonyx.generate.cache import GrowingCache, SharedCache, empty_past
 from sardonyx.generate.feeds import make_feeds, padded
 from sardonyx.generate.signature import Signature
@@ -209,6 +210,10 @@ class Decoder:
         cache = state.cache
         assert cache is not None
         session, signature = (self.session, self.signature) if state.is_used or self._first is None else self._first
+        target = self._logits_target(signature, *tokens.shape)
+        if isinstance(cache, SharedCache) and state.is_used and target is not None:
+            self._run_step(cache, state, tokens, target)
+            return _shaped(target, len(tokens))
         binding = self._bindings[id(session)]
         try:
             results = self._run_bound(binding, signature, state, tokens)
@@ -221,6 +226,16 @@ class Decoder:
         cache.advance(tokens.shape[1])
         state.is_used = True
         return _shaped(results[signature.roles["logits"].name], len(tokens))
+
+    def _run_step(self, cache: SharedCache, state: State, tokens: Array, target: Array) -> None:
+        """Run one token a row by a binding that is kept with the buffers of the caches; the logits go to `target`."""
+        presents = cache.targets(1)
+        feeds = self._fixed(self.session, state) | make_feeds(self.signature, state, tokens, uses_cache=True)
+        if cache.step is None or not cache.step.fits(self.session, feeds, target):
+            results = {**presents, self.signature.roles["logits"].name: target}
+            cache.step = BoundStep(self.session, feeds, cache.feeds(), results)
+        cache.step.run(feeds)
+        cache.advance(1)
 
     def _run_bound(self, binding: IOBinding, signature: Signature, state: State, tokens: Array) -> dict[str, Array]:
         """Bind all inputs, caches and logits, and run; returns name of an output -> its array."""
