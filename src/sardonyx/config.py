@@ -27,6 +27,7 @@ __all__ = [
     "compiles_inline",
     "environment_with",
     "environment_with_cache",
+    "float32_precision",
     "guards_memory",
     "isa",
     "keeps_decisions",
@@ -43,6 +44,7 @@ _MOST_BYTES = 64 << 30
 DEFAULT_CACHE_BYTES = 1 << 30
 """The size limit of the object cache where `SARDONYX_CACHE_BYTES` sets none."""
 _DEFAULT_ITERATIONS = 10_000_000
+_PRECISIONS = ("highest", "high", "medium")
 
 
 def _positive(name: str) -> int | None:
@@ -130,6 +132,17 @@ LIMITS = Limits()
 def isa() -> str | None:
     """Return the instruction set that `SARDONYX_ISA` forces, or None."""
     return os.environ.get("SARDONYX_ISA") or None
+
+
+def float32_precision() -> str:
+    """Return `SARDONYX_FLOAT32_PRECISION`, or "" where it is not set or, with a warning, none of the words."""
+    text = os.environ.get("SARDONYX_FLOAT32_PRECISION", "")
+    if text and text not in _PRECISIONS:
+        names = ", ".join(_PRECISIONS)
+        message = f"the environment variable SARDONYX_FLOAT32_PRECISION must be one of {names}, got {text!r}, which has no effect"
+        warnings.warn(message, UserWarning, stacklevel=2)
+        return ""
+    return text
 
 
 def num_threads() -> int | None:

@@ -94,6 +94,8 @@ def _with_settings(name: str, options: Mapping[str, str], settings: ExecutionSet
     own = dict(options)
     if settings.intra_op_threads and name == CPU:
         own.setdefault("intra_op_num_threads", str(settings.intra_op_threads))
+    if settings.float32_precision and name == CPU:
+        own.setdefault("float32_precision", settings.float32_precision)
     if settings.flushes_denormals and name in (CPU, REFERENCE):
         own.setdefault("set_denormal_as_zero", "1")
     return own

@@ -223,7 +223,14 @@ _APART = 16
 
 
 def write_conv(
-    module: Module, symbol: str, rank: int, *, padded: bool, epilogue: ConvEpilogue | None = None, widths: Sequence[int] = ()
+    module: Module,
+    symbol: str,
+    rank: int,
+    *,
+    padded: bool,
+    epilogue: ConvEpilogue | None = None,
+    widths: Sequence[int] = (),
+    pairs: bool = False,
 ) -> None:
     """Write the kernel `symbol`: buffers input, packed filters, output, zeros and those of the epilogue; params as in ConvParams.
 
@@ -234,10 +241,13 @@ def write_conv(
         padded: whether rows may fall into padding; where none does, addresses take fewer instructions.
         epilogue: what to store instead of the sums.
         widths: those of `widths_for` the columns that it will be given; all, where they are not known.
+        pairs: whether elements of input and filters are two bfloat16 each, and parameters count these.
     """
     shape = conv_tiling(module.target)
     tiles = {
-        (vectors, height): _write_tile(module, f"{symbol}_{height}x{vectors}", vectors, height, rank, padded, epilogue)
+        (vectors, height): _write_tile(
+            module, f"{symbol}_{height}x{vectors}", (vectors, height), rank, epilogue, padded=padded, pairs=pairs
+        )
         for vectors in widths or shape.heights
         for height in shape.heights[vectors]
     }
@@ -302,9 +312,10 @@ def cover_rows(heights: Sequence[int], rows: Register) -> Iterator[tuple[int, tu
 
 
 def _write_tile(
-    module: Module, symbol: str, vectors: int, height: int, rank: int, padded: bool, epilogue: ConvEpilogue | None
+    module: Module, symbol: str, size: tuple[int, int], rank: int, epilogue: ConvEpilogue | None, *, padded: bool, pairs: bool
 ) -> Kernel:
     """Write one tile of the output and one block of runs: chain after chain, each added to what the output holds so far."""
+    vectors, height = size
     shape = conv_tiling(module.target)
     with module.part(symbol, Address(I64), Address(F32), Address(F32), I64, I64, I64, I64, I64) as b:
         table, panel, ahead = b.addresses
@@ -322,7 +333,8 @@ def _write_tile(
             with b.loop(start, stop) as run:
                 done = (run - first_run) * p["depth"] + k - first_k
                 near = Ahead(ahead.at(done * fetched), fetched) if fetched is not None else None
-                multiply(b, rows.at(run, k), panel.at(done * shape.panel), shape.panel, stop_k - k, tile.sums, near)
+                starts = rows.at(run, k)
+                multiply(b, starts, panel.at(done * shape.panel), shape.panel, stop_k - k, tile.sums, near, pairs=pairs)
             with b.when((start + k) > 0):
                 tile.add_what_is_there()
             if epilogue is None:

@@ -18,7 +18,8 @@ alone and with any number of threads.
 
 Tails: what is left of M and N after whole tiles is covered by smaller ones, the last columns under a mask.
 
-Panels may be stored in other types than float32 (`panels`): the chain of K that is needed next is then decoded to the stack.
+Panels may be stored in other types than float32 (`panels`): the chain of K that is needed next is then decoded to the stack. Where
+both sides are pairs of bfloat16, a step of K is a dot product of pairs.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sardonyx.codegen.emit.bfloat_dots import dot2
 from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64
@@ -266,7 +268,7 @@ def write_gemm(module: Module, symbol: str, epilogue: Epilogue | None = None, pa
     """
     shape = tiling(module.target)
     tiles = {
-        (vectors, height): _write_tile(module, f"{symbol}_{height}x{vectors}", shape, vectors, height, epilogue)
+        (vectors, height): _write_tile(module, f"{symbol}_{height}x{vectors}", shape, (vectors, height), epilogue, panels)
         for vectors, heights in shape.tiles
         for height in heights
     }
@@ -337,9 +339,12 @@ def _share(b: Function, width: int, height: int, rows: Register) -> Register:
     return (tiles + (width - 1)) // tiles
 
 
-def _write_tile(module: Module, symbol: str, shape: Tiling, vectors: int, height: int, epilogue: Epilogue | None) -> Kernel:
+def _write_tile(
+    module: Module, symbol: str, shape: Tiling, size: tuple[int, int], epilogue: Epilogue | None, panels: Panels
+) -> Kernel:
     """Write one tile of C and one block of K: chain after chain, each added to what C holds so far."""
-    largest = (vectors, height) == (shape.tiles[0][0], shape.tiles[0][1][0])
+    vectors, height = size
+    largest = size == (shape.tiles[0][0], shape.tiles[0][1][0])
     with module.part(symbol, Address(F32), Address(F32), Address(F32), Address(F32), I64, I64, I64, I64) as b:
         a, panel, c, ahead = b.addresses
         m, n, k, stride = b.arguments
@@ -371,7 +376,8 @@ def _write_tile(module: Module, symbol: str, shape: Tiling, vectors: int, height
                 total.set(b.const(total.type, 0.0))
             length = _least(b, depth - done, p["chain"])
             near = Ahead(ahead.at(done * stride), stride, 1 if largest else vectors)
-            multiply(b, [row.at(done) for row in rows], panel.at(done * shape.panel), shape.panel, length, sums, near)
+            starts = [row.at(done) for row in rows]
+            multiply(b, starts, panel.at(done * shape.panel), shape.panel, length, sums, near, pairs=panels.is_paired)
             with b.when((k + done) > 0):
                 for total, (place, span) in zip(sums, places, strict=True):
                     total.set(place.load(0, span) + total.value)
@@ -415,6 +421,8 @@ def multiply(
     depth: Register,
     sums: Sequence[Variable],
     ahead: Ahead | None = None,
+    *,
+    pairs: bool = False,
 ) -> None:
     """Add `depth` steps of K to the sums of one tile: sums[i, j] += rows[i][k] * panel[k, j].
 
@@ -426,6 +434,7 @@ def multiply(
         depth: how many steps.
         sums: the accumulators, row by row.
         ahead: what to fetch in the meantime.
+        pairs: whether elements are two bfloat16 each, and a step of K is a dot product of them.
     """
     lanes, vectors = sums[0].type.lanes, len(sums) // len(rows)
     with b.loop(0, depth) as k:
@@ -437,7 +446,7 @@ def multiply(
             factor = row.load(k).splat(lanes)
             for j, column in enumerate(columns):
                 total = sums[i * vectors + j]
-                total.set(b.fma(factor, column, total.value))
+                total.set(dot2(b, total.value, factor, column) if pairs else b.fma(factor, column, total.value))
 
 
 def _round_up(number: int, unit: int) -> int:

@@ -2,6 +2,7 @@
 
     WidePanels      float32, read in place
     NarrowPanels    float16 or bfloat16, widened: exact, at half the memory traffic
+    PairPanels      bfloat16 in pairs of rows, for dot products of pairs: A is then in pairs too, and K counts them
     BlockPanels     numbers of 2, 4 or 8 bits, with a scale and perhaps a zero point for each column and block of rows
 
 A panel is [K][width] elements in the order in which tiles read them. What is not read in place is decoded to the stack a chain of
@@ -27,7 +28,7 @@ from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["LONGEST_CHAIN", "BlockLayout", "BlockPanels", "NarrowPanels", "Panels", "WidePanels"]
+__all__ = ["LONGEST_CHAIN", "BlockLayout", "BlockPanels", "NarrowPanels", "PairPanels", "Panels", "WidePanels"]
 
 LONGEST_CHAIN = 256
 """Most rows that are decoded at a time."""
@@ -40,6 +41,8 @@ class Panels(abc.ABC):
     """Of the buffer that holds them."""
     is_decoded: bool
     """Whether blocks are written anew in float32: they are then one chain at most."""
+    is_paired = False
+    """Whether an element is two bfloat16, of this row of K and the next."""
 
     @property
     @abc.abstractmethod
@@ -98,6 +101,18 @@ class WidePanels(Panels):
     def block(self, b: Kernel, stored: Pointer, k: Register, width: int, depth: Register, room: Pointer | None) -> Pointer:
         """Return `stored`."""
         return stored
+
+
+@dataclass(frozen=True)
+class PairPanels(WidePanels):
+    """Panels of words of two bfloat16, read in place."""
+
+    is_paired = True
+
+    @property
+    def name(self) -> str:
+        """The type of elements."""
+        return "bf16x2"
 
 
 @dataclass(frozen=True)

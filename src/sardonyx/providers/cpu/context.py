@@ -28,6 +28,7 @@ from sardonyx.providers.cpu.compile import Lowered, lower_partition, make_progra
 from sardonyx.providers.cpu.context_lists import put_lists, take_lists
 from sardonyx.providers.cpu.library import edition, kernel_cache
 from sardonyx.providers.cpu.lowering import KeptWeights, Lowering
+from sardonyx.providers.cpu.precision import Precision
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.size_claims import SizesClaim
 
@@ -60,7 +61,13 @@ def compatibility_of(target: Target, text: str) -> Compatibility:
 
 
 def save_program(
-    target: Target, threads: int, partition: Partition, packs: Sequence[Array] | None = None, *, packed: bool = True
+    target: Target,
+    threads: int,
+    partition: Partition,
+    packs: Sequence[Array] | None = None,
+    *,
+    packed: bool = True,
+    precision: Precision = Precision.HIGHEST,
 ) -> bytes:
     """Return the bytes of `partition` compiled for `target`.
 
@@ -70,8 +77,9 @@ def save_program(
         partition: what was compiled.
         packs: its weights, as they were packed; None packs them here.
         packed: whether they are kept so, else as they are in the model.
+        precision: of its products.
     """
-    low = Lowering(target, threads, None if packs is None else KeptWeights(packs, ()))
+    low = Lowering(target, threads, None if packs is None else KeptWeights(packs, ()), precision)
     graph, sizes = _graph_of(partition)
     try:
         return _content_of(low, partition, graph, sizes, packed)
@@ -87,6 +95,7 @@ def _content_of(low: Lowering, partition: Partition, graph: Graph, sizes: list[l
     tensors = [value.constant for value in partition.constants if value.constant is not None]
     constants = [np.asarray(tensor.numpy()) for tensor in tensors]
     counts = {"inputs": len(partition.inputs), "constants": len(constants), "sizes": sizes, "packed": packed}
+    counts["precision"] = low.precision.name
     if not packed:
         counts["narrow"] = [[index, str(tensor.narrow.dtype)] for index, tensor in enumerate(tensors) if tensor.narrow is not None]
     lists, entries = take_lists(graph)
@@ -226,7 +235,7 @@ def _restored(file: ProgramFile, target: Target, threads: int, name: str) -> tup
     partition = Partition(name, graph, nodes, tuple(units.values()), tuple(inputs), tuple(constants), graph.outputs)
     absent = {constants[index] for index in file.absent}
     kept = KeptWeights(file.arrays[constant_count:], absent) if about["packed"] else None
-    return partition, Lowering(target, threads, kept)
+    return partition, Lowering(target, threads, kept, Precision[about["precision"]])
 
 
 def _claimed_anew(node: Node) -> Claimed:

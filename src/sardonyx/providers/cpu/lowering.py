@@ -25,6 +25,7 @@ from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.ops.schema import place_of
 from sardonyx.providers.cpu.expressions import ElementwiseSpec, argument_of
 from sardonyx.providers.cpu.fuse import Group, Member
+from sardonyx.providers.cpu.precision import Precision
 from sardonyx.providers.cpu.steps import Buffer, Control, KernelLaunch, Plan
 
 __all__ = ["KeptWeights", "KernelSpec", "Lowering", "Write"]
@@ -56,7 +57,9 @@ class KeptWeights:
 class Lowering:
     """One partition on its way to steps."""
 
-    def __init__(self, target: Target, threads: int, kept: KeptWeights | None = None) -> None:
+    def __init__(
+        self, target: Target, threads: int, kept: KeptWeights | None = None, precision: Precision = Precision.HIGHEST
+    ) -> None:
         """Begin a partition for `target`, to be run on `threads` threads; `kept` is what is left of weights packed before.
 
         `specs` is for what the claims of the partition's nodes made of them, since a kernel may look through what is before it;
@@ -64,6 +67,7 @@ class Lowering:
         """
         self.target = target
         self.threads = threads
+        self.precision = precision
         self.steps: list[KernelLaunch] = []
         self.writers: dict[str, Write] = {}
         self.packs: list[Array] = []

@@ -17,13 +17,14 @@ from sardonyx.ir import Expr, Graph, Node, TensorType, Value
 from sardonyx.ir.shape import symbols_in
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.views.normalize import GroupNormalization
-from sardonyx.option import COUNT, FLAG, Option
+from sardonyx.option import COUNT, FLAG, Option, choice
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.provider import HOST, Body, Capability, Claims, Compatibility, GraphView, Layout, Memory, Partition, Program
 from sardonyx.providers.cpu.claims import NodeClaim, claim_node, find_claim
 from sardonyx.providers.cpu.compile import lower_partition, make_program
 from sardonyx.providers.cpu.library import decision_facts, driver_for, take_facts
 from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.precision import PRECISIONS, Precision
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.size_claims import Elements, SizesClaim, symbols_of
 from sardonyx.spelling import nearest
@@ -45,11 +46,18 @@ _DENORMALS = Option(
     False,
     "compute with zeros for denormal numbers; `session.set_denormal_as_zero` says it for a session",
 )
+_PRECISION = Option(
+    "float32_precision",
+    choice(*PRECISIONS),
+    "highest",
+    "what operands of products of float32 models may be rounded to: nothing (highest, and high here), or bfloat16 with sums in "
+    "float32 (medium); `session.float32_precision` says it for a session",
+)
 _CONVERTED = ("", "com.microsoft")
 """The domains of operators that are claimed in NHWC."""
 _CHECKED_EACH = 256
 """After how many values, of which each takes some microseconds, a load may be ended."""
-OPTIONS: tuple[Option[object], ...] = (_THREADS, _DENORMALS)
+OPTIONS: tuple[Option[object], ...] = (_THREADS, _DENORMALS, _PRECISION)
 """Its options."""
 _FOREIGN = ("arena_extend_strategy", "use_arena")
 """Options of onnxruntime's CPU provider, which has arenas where this one plans memory for each shape."""
@@ -80,9 +88,12 @@ class CpuProvider:
         ]
     )
 
-    def __init__(self, target: Target, threads: int, *, flushes_denormals: bool = False) -> None:
+    def __init__(
+        self, target: Target, threads: int, *, flushes_denormals: bool = False, precision: Precision = Precision.HIGHEST
+    ) -> None:
         """Make a provider that compiles for `target`, runs on `threads` threads, and may take denormal numbers as zero."""
         self._target = target
+        self._precision = precision
         self._threads = threads
         self._flushes_denormals = flushes_denormals
 
@@ -106,7 +117,7 @@ class CpuProvider:
 
     def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CpuProgram | LoopProgram:
         """Lower the partition to steps and compile the kernels that they need."""
-        low = Lowering(self._target, self._threads)
+        low = Lowering(self._target, self._threads, precision=self._precision)
         if partition.nodes[0].op_type == "Loop":
             with without_fork():
                 from sardonyx.providers.cpu.loop_program import make_loop_program, open_loop  # which few sessions need
@@ -131,7 +142,7 @@ class CpuProvider:
 
         if isinstance(program, LoopProgram):
             return None
-        return save_program(self._target, self._threads, partition, _packs_of(program))
+        return save_program(self._target, self._threads, partition, _packs_of(program), precision=self._precision)
 
     def load(self, partition: Partition, content: memoryview) -> CpuProgram:
         """Return the program of saved bytes: no kernel is compiled, and no weight that was saved packed is packed."""
@@ -148,7 +159,8 @@ class CpuProvider:
 
         if isinstance(program, LoopProgram):
             return None
-        return save_program(self._target, self._threads, partition, _packs_of(program), packed=False)
+        packs = _packs_of(program)
+        return save_program(self._target, self._threads, partition, packs, packed=False, precision=self._precision)
 
     @property
     def hardware_architecture(self) -> str:
@@ -170,8 +182,8 @@ class CpuProvider:
         return compatibility_of(self._target, info)
 
     def decision_key(self) -> str:
-        """Return the target, the number of threads and how denormal numbers are taken."""
-        return f"{self._target.key} {self._threads} {self._flushes_denormals}"
+        """Return the target, the number of threads, how denormal numbers are taken, and the precision."""
+        return f"{self._target.key} {self._threads} {self._flushes_denormals} {self._precision.name}"
 
     def decision_facts(self) -> tuple[str, ...]:
         """Return the edition of the kernels and the version of LLVM."""
@@ -212,7 +224,9 @@ def create(options: Mapping[str, str]) -> CpuProvider:
     if threads > most:
         event("cpu.fewer_threads", asked=threads, used=most)
         threads = most
-    return CpuProvider(host_target(config.isa()), threads, flushes_denormals=_DENORMALS.read(options))
+    given = dict(options) if options.get(_PRECISION.name) else {**options, _PRECISION.name: config.float32_precision()}
+    precision = PRECISIONS[_PRECISION.read(given)]
+    return CpuProvider(host_target(config.isa()), threads, flushes_denormals=_DENORMALS.read(options), precision=precision)
 
 
 def _warn_of_unknown(options: Mapping[str, str]) -> None:

@@ -213,6 +213,13 @@ DENORMALS = Option(
     False,
     "compute with zeros for denormal numbers, in kernels and in the reference provider; every thread is left as it was",
 )
+PRECISION = Option(
+    "session.float32_precision",
+    choice("highest", "high", "medium"),
+    "",
+    "what operands of products of float32 models may be rounded to: nothing (highest), or bfloat16 with sums in float32 (medium); "
+    "high is as precise as three products of bfloat16",
+)
 SHARED_ARENA = Option(
     "session.use_env_allocators",
     FLAG,
@@ -260,6 +267,7 @@ KEYS: Mapping[str, tuple[Option[object], ...]] = {
         OWN_THREADS,
         AFFINITIES,
         DENORMALS,
+        PRECISION,
         SHARED_ARENA,
         PROFILING,
         LOG_SEVERITY,

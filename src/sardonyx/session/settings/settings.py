@@ -167,6 +167,8 @@ class ExecutionSettings:
     """Threads of the parallel executor; 0 leaves the number open."""
     flushes_denormals: bool = False
     """Whether kernels compute with zeros for denormal numbers."""
+    float32_precision: str = ""
+    """What operands of products may be rounded to: highest, high or medium; "" leaves it open."""
     affinities: tuple[frozenset[int], ...] = ()
     """Processors, from 0 on, of each thread that helps the calling one; empty for any."""
     shares_arenas: bool = False
@@ -394,6 +396,7 @@ def _execution(options: SessionOptions, entries: Mapping[str, str]) -> Execution
         intra_op_threads=intra_op,
         inter_op_threads=inter_op,
         flushes_denormals=keys.DENORMALS.read(entries),
+        float32_precision=keys.PRECISION.read(entries),
         affinities=_affinities(entries, intra_op),
         shares_arenas=keys.SHARED_ARENA.read(entries),
         profile_prefix=str(options.profile_file_prefix) if profiles else None,

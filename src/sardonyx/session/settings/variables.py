@@ -31,6 +31,12 @@ VARIABLES = (
         "one for each processor",
         "threads, where a session leaves the number open",
     ),
+    Variable(
+        "SARDONYX_FLOAT32_PRECISION",
+        "highest, high or medium",
+        "highest",
+        "what operands of products of float32 models may be rounded to, where a session does not say it",
+    ),
     Variable("SARDONYX_CACHE_DIR", "a folder; empty for none", "$XDG_CACHE_HOME/sardonyx", "where compiled kernels are kept"),
     Variable("SARDONYX_CACHE_BYTES", "a number of bytes", "1073741824", "how much that folder may hold"),
     Variable(

@@ -38,6 +38,7 @@ from sardonyx.providers.cpu.kernels.windows import Filters, claim_filters, conv_
 from sardonyx.providers.cpu.kernels.winograd import lower_winograd, suits_winograd
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given
+from sardonyx.providers.cpu.pairs import multiplies_pairs
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
@@ -60,7 +61,8 @@ def lower(low: Lowering, group: Group, spec: Filters) -> None:
     weights = filters.weights if isinstance(filters, ConstantFilters) else None
     tail = tail_of(low, group, node.input(2))
     data, (M, C) = low.of(node.inputs[0]), filters.shape[:2]
-    if weights is not None and is_point(window) and groups == 1 and C <= _PRODUCT and not is_narrow(M, groups, C):
+    is_product = is_point(window) and groups == 1 and C <= _PRODUCT and not is_narrow(M, groups, C)
+    if weights is not None and is_product and not multiplies_pairs(low, C):
         _lower_product(low, group, data, weights, tail)
     elif (groups, 1) == (M, C) and len(window.kernel) <= 2:
         _lower_depthwise(low, group, data, filters, window, tail)

@@ -17,6 +17,7 @@ from sardonyx.codegen.kernels.conv import pack_filters
 from sardonyx.codegen.kernels.conv_narrow import pack_narrow
 from sardonyx.codegen.kernels.depthwise import pack_depthwise
 from sardonyx.codegen.kernels.pack import PackParams
+from sardonyx.codegen.kernels.pairs import pack_filter_pairs
 from sardonyx.dtypes import Array
 from sardonyx.ir import Node, Value
 from sardonyx.providers.cpu.kernels.matmul import PackKernel
@@ -49,6 +50,10 @@ class ConstantFilters:
     def panels(self, low: Lowering, groups: int, width: int) -> Buffer:
         """Return them as [group][panel][tap…][channel][width]."""
         return low.packed(pack_filters, self.weights, groups, width, of=self.of)
+
+    def pairs(self, low: Lowering, groups: int, width: int) -> Buffer:
+        """Return them as [group][panel][tap…][channel / 2][width], pairs of bfloat16 in uint32."""
+        return low.packed(pack_filter_pairs, self.weights, groups, width, of=self.of)
 
     def taps(self, low: Lowering, lanes: int) -> Buffer:
         """Return them as [tap…][channel], filled up to a multiple of `lanes` channels."""

@@ -15,8 +15,9 @@ from sardonyx.codegen.target import Target
 from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_tail import Tail, TailCode, place_epilogue
-from sardonyx.providers.cpu.kernels.filters import FilterSource
+from sardonyx.providers.cpu.kernels.filters import ConstantFilters, FilterSource
 from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.pairs import as_pairs, multiplies_pairs
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
@@ -85,20 +86,19 @@ class ConvKernel:
     """Whether a window may lie partly outside of the input."""
     tail: TailCode
     """The epilogue."""
+    pairs: bool = False
+    """Whether it multiplies pairs of bfloat16."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        return expression_symbol(
-            target,
-            f"conv{self.rank}d_f32_{conv_tiling(target).name}_{'_'.join(map(str, self.widths))}{'_padded' * self.padded}",
-            [self.tail.expr],
-            self.tail.ways,
-        )
+        kind, widths = "bf16x2" if self.pairs else "f32", "_".join(map(str, self.widths))
+        name = f"conv{self.rank}d_{kind}_{conv_tiling(target).name}_{widths}{'_padded' * self.padded}"
+        return expression_symbol(target, name, [self.tail.expr], self.tail.ways)
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
         epilogue = place_epilogue(self.tail, _FIRST_OPERAND)
-        write_conv(module, symbol, self.rank, padded=self.padded, epilogue=epilogue, widths=self.widths)
+        write_conv(module, symbol, self.rank, padded=self.padded, epilogue=epilogue, widths=self.widths, pairs=self.pairs)
 
 
 def add_product(
@@ -129,9 +129,13 @@ def add_product(
         padded: whether a window may lie partly outside of the input.
     """
     target, rank, (M, C) = low.target, len(weights.shape) - 2, weights.shape[:2]
+    words = 1
     if is_narrow(M, groups, depth):
         symbol = low.kernel(NarrowConvKernel(rank, M, padded, tail.code))
         packed = weights.rows(low)
+    elif isinstance(weights, ConstantFilters) and multiplies_pairs(low, C, depth):
+        symbol = low.kernel(ConvKernel(rank, tuple(widths_for(target, M // groups)), padded, tail.code, pairs=True))
+        packed, data, words = weights.pairs(low, groups, conv_tiling(target).panel), as_pairs(low, group.node, data), 2
     else:
         symbol = low.kernel(ConvKernel(rank, tuple(widths_for(target, M // groups)), padded, tail.code))
         packed = weights.panels(low, groups, conv_tiling(target).panel)
@@ -143,12 +147,12 @@ def add_product(
             target,
             found.batch,
             M // groups,
-            depth,
-            found.axes,
+            depth // words,
+            [dataclasses.replace(axis, in_step=axis.in_step // words) for axis in found.axes],
             groups=groups,
             threads=low.threads,
-            group_step=C,
-            image=found.image,
+            group_step=C // words,
+            image=found.image // words,
             out_image=found.out_image,
             out_begin=found.out_begin,
         )

@@ -2,6 +2,9 @@
 
 A constant right side is packed once, when the session is made. Any other is packed in the run, by plain copies, and multiplied
 matrix by matrix.
+
+Where the session asks for less precision (`Precision.MEDIUM`), constants are packed in bfloat16: as pairs, for processors that
+compute dot products of those fast, the left side rounded in the run; elsewhere large ones are widened as they are multiplied.
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, WIDE, Epilogue, GemmParams, pack_columns, pack_rows, tiling, write_gemm
 from sardonyx.codegen.kernels.pack import PackParams, write_pack
-from sardonyx.codegen.kernels.panels import NarrowPanels, Panels
+from sardonyx.codegen.kernels.pairs import pack_pairs
+from sardonyx.codegen.kernels.panels import NarrowPanels, PairPanels, Panels
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
@@ -32,12 +36,15 @@ from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise, others_of
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
+from sardonyx.providers.cpu.pairs import as_pairs, multiplies_pairs
+from sardonyx.providers.cpu.precision import Precision
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
 _CACHED_ELEMENTS = 1 << 18
 """Weights that stay in the second-level cache from run to run: decoding them would cost more than it spares."""
 
+_PAIRS = PairPanels()
 _FIRST_OPERAND = 3
 """Buffers of the epilogue come after A, B and C."""
 
@@ -166,7 +173,7 @@ def lower(low: Lowering, group: Group, spec: ProductSpec) -> None:
     bias = node.input(2) if spec.has_bias else None
     left, width, weights = low.of(node.inputs[0]), tiling(low.target).panel, given(node.inputs[1]).constant
     if weights is not None and len(weights.shape) == 2:
-        packed = low.packed(_packed, weights, width, is_transposed, of=node.inputs[1])
+        packed = low.packed(_packed, weights, width, is_transposed, _form_of(low, weights, is_transposed), of=node.inputs[1])
         matrix = weights.shape[::-1] if is_transposed else weights.shape
         multiply(low, group, left, RightSide(packed, *matrix, panels=_panels_of(packed)), bias)
         return
@@ -187,15 +194,29 @@ def lower(low: Lowering, group: Group, spec: ProductSpec) -> None:
 
 def _panels_of(packed: Buffer) -> Panels:
     """Return how packed weights are stored, which a file of compiled partitions says by their type."""
+    if packed.dtype is DataType.UINT32:
+        return _PAIRS
     stored = element_type(packed.dtype)
     return WIDE if stored is None or not stored.is_narrow else NarrowPanels(stored)
 
 
-def _packed(weights: Tensor, width: int, is_transposed: bool) -> Array:
+def _form_of(low: Lowering, weights: Tensor, is_transposed: bool) -> DataType | None:
+    """Return the type that weights are rounded to, UINT32 for pairs of bfloat16; None where they stay as they are."""
+    if low.precision is not Precision.MEDIUM or weights.narrow is not None:
+        return None
+    if multiplies_pairs(low, weights.shape[1 if is_transposed else 0]):
+        return DataType.UINT32
+    return DataType.BFLOAT16 if weights.size > _CACHED_ELEMENTS else None
+
+
+def _packed(weights: Tensor, width: int, is_transposed: bool, form: DataType | None) -> Array:
     """Return the panels of `weights`; of narrow ones, where they are the same numbers and too many for a cache near the core."""
+    if form is DataType.UINT32:
+        return pack_pairs(weights.numpy().T if is_transposed else weights.numpy(), width)
     stored = weights if weights.narrow is None or weights.size <= _CACHED_ELEMENTS else weights.narrow
     rows, length = weights.shape
-    return pack_rows(stored.rows, (rows, length), width, is_transposed=is_transposed, dtype=stored.dtype.numpy)
+    dtype = (stored.dtype if form is None else form).numpy
+    return pack_rows(stored.rows, (rows, length), width, is_transposed=is_transposed, dtype=dtype)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -250,6 +271,8 @@ def multiply(low: Lowering, group: Group, left: Buffer, right: RightSide, bias: 
     `access_of` says how it may lie.
     """
     target = low.target
+    is_paired, shape = right.panels.is_paired, left.shape
+    left = as_pairs(low, group.node, left) if is_paired else left
     expr, reads = tail_of(low, group, bias)
     result = low.result(group.result)
     ways = ways_of(result, reads)
@@ -260,8 +283,9 @@ def multiply(low: Lowering, group: Group, left: Buffer, right: RightSide, bias: 
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         m, n, k = sizes(rows), sizes(right.N), sizes(right.K)
-        if sizes(left.shape[-1]) != k:
-            raise InvalidArgument(f"{place_of(group.node)}: A has rows of {sizes(left.shape[-1])} elements, B columns of {k}")
+        if sizes(shape[-1]) != k:
+            raise InvalidArgument(f"{place_of(group.node)}: A has rows of {sizes(shape[-1])} elements, B columns of {k}")
+        k = k // 2 if is_paired else k
         strides = {"stride_a": 0 if is_shared else m * k, "stride_b": k * sizes(columns), "stride_c": m * n}
         params = GemmParams.blocked(target, m, n, k, threads=low.threads, is_decoded=is_decoded, **strides)
         return [*params.words(), n], params.tasks(sizes(matrices))

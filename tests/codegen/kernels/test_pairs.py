@@ -1,0 +1,66 @@
+"""Pairs of bfloat16, and products of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.kernels import call
+
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.kernels.gemm import GemmParams, tiling, write_gemm
+from sardonyx.codegen.kernels.pairs import PAIR_BLOCK, pack_pairs, write_pairs
+from sardonyx.codegen.kernels.panels import PairPanels
+from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.target import Target, available_levels, emulated_target, host_target
+from sardonyx.dtypes import Array, DataType
+
+BFLOAT = DataType.BFLOAT16.numpy
+TARGETS = [*map(host_target, available_levels()), emulated_target("avx512", ["avx512bf16"])]
+
+
+def _engine(target: Target) -> Engine:
+    engine, module = Engine(target), Module(target)
+    write_pairs(module, "pairs")
+    write_gemm(module, "product", None, PairPanels())
+    engine.add(module)
+    return engine
+
+
+def _rounded(array: Array) -> Array:
+    return array.astype(BFLOAT).astype(np.float64)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.isa)
+@pytest.mark.parametrize("count", [0, 1, 5, 64, PAIR_BLOCK - 1, PAIR_BLOCK + 3])
+def test_elements_are_rounded_once_and_none_behind_them_is_written(count: int, target: Target) -> None:
+    """To nearest, ties to even; NaN and infinities stay."""
+    given = np.random.default_rng(count).standard_normal(count).astype(np.float32)
+    given[:3] = np.float32([np.inf, np.nan, 1e-40])[:count]
+    result = np.full(count + 8, 7, BFLOAT)
+    call(_engine(target), "pairs", [given, result], [count], 0, -(-count // PAIR_BLOCK))
+    np.testing.assert_array_equal(result[:count].view(np.uint16) & 0x7FFF, given.astype(BFLOAT).view(np.uint16) & 0x7FFF)
+    assert (result[count:] == 7).all()
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.isa)
+@pytest.mark.parametrize(("M", "N", "K"), [(1, 1, 2), (1, 130, 64), (7, 65, 30), (13, 64, 258), (6, 17, 2000), (2, 3, 10000)])
+def test_products_are_those_of_the_rounded_operands(M: int, N: int, K: int, target: Target) -> None:
+    """With sums in float32."""
+    draw = np.random.default_rng(M * N)
+    a, b = draw.standard_normal((M, K)).astype(np.float32), draw.standard_normal((K, N)).astype(np.float32)
+    pairs, c = a.astype(BFLOAT), np.full((M + 1, N), 7, np.float32)
+    params = GemmParams.blocked(target, M, N, K // 2)
+    call(_engine(target), "product", [pairs, pack_pairs(b, tiling(target).panel), c], params.words(), 0, params.tasks())
+    exact = _rounded(a) @ _rounded(b)
+    bound = 1e-6 * (np.abs(_rounded(a)) @ np.abs(_rounded(b)))
+    assert (np.abs(c[:M] - exact) <= bound).all()
+    assert (c[M] == 7).all()
+
+
+def test_panels_hold_rows_of_even_k_in_the_lower_bits() -> None:
+    """The last panel is filled with zeros."""
+    packed = pack_pairs(np.arange(12, dtype=np.float32).reshape(4, 3), 2)
+    assert packed.shape == (2, 2, 2)
+    halves = packed.view(BFLOAT).reshape(2, 2, 2, 2).astype(np.float32)
+    np.testing.assert_array_equal(halves[0, 1], [[6, 9], [7, 10]])
+    np.testing.assert_array_equal(halves[1, 0], [[2, 5], [0, 0]])

@@ -1,0 +1,126 @@
+"""What operands of products may be rounded to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.models import model
+
+import sardonyx as ort
+from sardonyx.errors import InvalidArgument
+from sardonyx.formats.onnx import save, to_bytes
+from sardonyx.providers.cpu import pairs
+from sardonyx.providers.cpu.precision import PRECISIONS, Precision
+
+TEXT = """graph(x: float[n, 768]) -> (y: float[n, 512], z: float[n, 512]) {
+    w: float[768, 512] = ... 1
+    v: float[512, 768] = ... 2
+    a = MatMul(x, w)
+    y = Relu(a)
+    z = Gemm(x, v) {transB = 1}
+}"""
+ODD = "graph(x: float[n, 767]) -> (y: float[n, 512]) { w: float[767, 512] = ... 1 y = MatMul(x, w) }"
+
+
+def _session(precision: str, text: str = TEXT, **provider: str) -> ort.InferenceSession:
+    options = ort.SessionOptions()
+    options.add_session_config_entry("session.share_programs", "0")
+    if precision:
+        options.add_session_config_entry("session.float32_precision", precision)
+    return ort.InferenceSession(to_bytes(model(text)), options, providers=[("CPUExecutionProvider", provider)])
+
+
+def _error(session: ort.InferenceSession, columns: int = 768) -> float:
+    x = np.random.default_rng(0).standard_normal((5, columns)).astype(np.float32)
+    text = TEXT if columns == 768 else ODD
+    wanted = ort.InferenceSession(to_bytes(model(text)), providers=["ReferenceExecutionProvider"]).run(None, {"x": x})[0]
+    found = session.run(None, {"x": x})[0]
+    return float(np.sqrt(np.mean((found - wanted) ** 2) / np.mean(wanted**2)))
+
+
+@pytest.mark.parametrize("precision", ["", "highest", "high"])
+def test_nothing_is_rounded_unless_asked_for(precision: str) -> None:
+    """`high` is computed in float32."""
+    assert _error(_session(precision)) < 1e-6
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize(("text", "columns"), [(TEXT, 768), (ODD, 767)])
+def test_medium_rounds_operands_to_bfloat16(text: str, columns: int, fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the processor's dot products, or widened; rows of odd length have no pairs."""
+    monkeypatch.setattr(pairs, "has_fast_dot2", lambda target: fast)
+    error = _error(_session("medium", text), columns)
+    assert 1e-4 < error < 5e-3
+
+
+def test_a_provider_option_stands_above_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the session above the environment."""
+    assert _error(_session("medium", float32_precision="highest")) < 1e-6
+    assert _error(_session("", float32_precision="medium")) > 1e-4
+    monkeypatch.setenv("SARDONYX_FLOAT32_PRECISION", "medium")
+    assert _error(_session("")) > 1e-4
+    assert _error(_session("highest")) < 1e-6
+
+
+def test_other_words_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In options; in the environment they are warned of."""
+    with pytest.raises(InvalidArgument, match='"highest", "high" or "medium"'):
+        _session("low")
+    monkeypatch.setenv("SARDONYX_FLOAT32_PRECISION", "low")
+    with pytest.warns(UserWarning, match="SARDONYX_FLOAT32_PRECISION"):
+        _session("")
+
+
+def test_rows_have_the_same_bits_in_a_batch_as_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In pairs too."""
+    monkeypatch.setattr(pairs, "has_fast_dot2", lambda target: True)
+    session = _session("medium")
+    x = np.random.default_rng(0).standard_normal((9, 768)).astype(np.float32)
+    whole = session.run(None, {"x": x})[0]
+    np.testing.assert_array_equal(whole, np.concatenate([session.run(None, {"x": row[None]})[0] for row in x]))
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "graph(x: float[2, 8, 9, 9]) -> (y: float[2, 20, 9, 9]) { w: float[20, 8, 3, 3] = ... 1 y = Conv(x, w) {pads = [1, 1, 1, 1]} }",
+        "graph(x: float[2, 8, 9, 9]) -> (y: float[2, 20, 4, 4]) { w: float[20, 8, 3, 3] = ... 1 y = Conv(x, w) {strides = [2, 2]} }",
+        "graph(x: float[2, 8, 9, 9]) -> (y: float[2, 70, 9, 9]) { w: float[70, 8, 1, 1] = ... 1 y = Conv(x, w) }",
+        "graph(x: float[2, 8, 9, 9]) -> (y: float[2, 12, 9, 9]) { w: float[12, 4, 3, 3] = ... 1 y = Conv(x, w) {group = 2, pads = [1, 1, 1, 1]} }",
+        "graph(x: float[2, 8, 9]) -> (y: float[2, 12, 5]) { w: float[12, 8, 3] = ... 1 y = Conv(x, w) {dilations = [2]} }",
+        "graph(x: float[2, 3, 9, 9]) -> (y: float[2, 12, 7, 7]) { w: float[12, 3, 3, 3] = ... 1 y = Conv(x, w) }",
+        "graph(x: float[2, 8, 5, 5]) -> (y: float[2, 12, 11, 11]) { w: float[8, 12, 3, 3] = ... 1 y = ConvTranspose(x, w) {strides = [2, 2]} }",
+    ],
+)
+def test_convolutions_too(text: str, fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an even number of channels; with padding, strides, groups, dilations, and transposed."""
+    monkeypatch.setattr(pairs, "has_fast_dot2", lambda target: fast)
+    shape = [int(size) for size in text.partition("[")[2].partition("]")[0].split(",")]
+    feed = {"x": np.random.default_rng(0).standard_normal(shape).astype(np.float32)}
+    wanted = ort.InferenceSession(to_bytes(model(text)), providers=["ReferenceExecutionProvider"]).run(None, feed)[0]
+    found = _session("medium", text).run(None, feed)[0]
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-2 * np.abs(wanted).max())
+    assert fast is False or shape[1] % 2 or not np.allclose(found, wanted, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("weightless", [False, True])
+def test_compiled_models_keep_their_precision(weightless: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the session that loads them says."""
+    monkeypatch.setattr(pairs, "has_fast_dot2", lambda target: True)
+    save(model(TEXT), tmp_path / "model.onnx")
+    options = ort.SessionOptions()
+    options.add_session_config_entry("session.float32_precision", "medium")
+    options.add_session_config_entry("ep.context_enable", "1")
+    options.add_session_config_entry("ep.context_file_path", str(tmp_path / "compiled.onnx"))
+    if weightless:
+        options.add_session_config_entry("ep.enable_weightless", "1")
+    ort.InferenceSession(tmp_path / "model.onnx", options, providers=["CPUExecutionProvider"])
+    assert 1e-4 < _error(ort.InferenceSession(tmp_path / "compiled.onnx", providers=["CPUExecutionProvider"])) < 5e-3
+
+
+def test_words_and_precisions() -> None:
+    """As PyTorch has them."""
+    assert PRECISIONS == {"highest": Precision.HIGHEST, "high": Precision.HIGH, "medium": Precision.MEDIUM}
