@@ -87,6 +87,18 @@ RECIPES: dict[str, tuple[str, ...]] = {
         ys: float[] = 0.04 yz: uint8[] = 100 q = com.microsoft.QLinearAdd(a, as, az, b, bs, bz, ys, yz)
         y = DequantizeLinear(q, ys, yz) }""",
     ),
+    **{
+        name: (
+            f"""graph(x: float[t, n, 6]) -> ({outputs}) {{ w: int8[1, 6, 20] = ... 1 r: int8[1, 5, 20] = ... 2 b: float[1, 40] = ... 5
+            s: float[1] = [0.01] z: int8[1] = [3]
+            {outputs} = com.microsoft.DynamicQuantizeLSTM(x, w, r, b, _, _, _, _, s, z, s, z) {{hidden_size = 5}} }}""",
+        )
+        for name, outputs in (
+            ("expand_quantized_lstm", "y, h, c"),
+            ("expand_quantized_lstm_output", "y"),
+            ("expand_quantized_lstm_state", "y, h"),
+        )
+    },
     "expand_rotary_embedding": (
         """graph(x: float[b, 3, s, 8], i: int64[1]) -> (y) { c: float[90, 4] = ... 1 n: float[90, 4] = ... 2 o: int64[1] = [0]
         p = Mul(i, o) y = com.microsoft.RotaryEmbedding(x, p, c, n) }""",

@@ -16,6 +16,11 @@ from sardonyx.optimize.rules.quantize.expand_nbits_projections import (
     EXPAND_NBITS_QKV_SUM,
 )
 from sardonyx.optimize.rules.quantize.expand_quantized import EXPAND_QUANTIZED
+from sardonyx.optimize.rules.quantize.expand_quantized_lstm import (
+    EXPAND_QUANTIZED_LSTM,
+    EXPAND_QUANTIZED_LSTM_OUTPUT,
+    EXPAND_QUANTIZED_LSTM_STATE,
+)
 from sardonyx.optimize.rules.quantize.fuse_dynamic_quantize_matmul import FUSE_DYNAMIC_QUANTIZE_MATMUL
 from sardonyx.optimize.rules.quantize.fuse_matmul_integer import FUSE_MATMUL_INTEGER, FUSE_MATMUL_INTEGER_BIAS
 from sardonyx.optimize.rules.quantize.fuse_nbits_bias import FUSE_NBITS_BIAS
@@ -41,6 +46,9 @@ DECOMPOSITIONS: tuple[Rule, ...] = (
     EXPAND_NBITS_MLP_SUM,
     EXPAND_NBITS_QKV,
     EXPAND_NBITS_QKV_SUM,
+    EXPAND_QUANTIZED_LSTM,
+    EXPAND_QUANTIZED_LSTM_OUTPUT,
+    EXPAND_QUANTIZED_LSTM_STATE,
 )
 """Rules that take fused operators apart, at level BASIC before all others."""
 

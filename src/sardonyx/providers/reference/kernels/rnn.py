@@ -20,10 +20,10 @@ from sardonyx.providers.reference.algorithms.rnn_activation import choose_activa
 from sardonyx.providers.reference.algorithms.rnn_cell import Cell, GruCell, LstmCell, RnnCell
 from sardonyx.providers.reference.registry import Call, kernel
 
-__all__ = ["gru", "lstm", "rnn"]
+__all__ = ["LstmOptions", "gru", "lstm", "rnn", "run_lstm"]
 
 _DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
-_GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+_GATES = {"RNN": 1, "GRU": 3, "LSTM": 4, "DynamicQuantizeLSTM": 4}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -146,16 +146,52 @@ def lstm(
 
     X (T, N, I), W (D, 4H, I), R (D, 4H, H), B (D, 8H), P (D, 3H); gates in the order i, o, f, c. Source: ONNX LSTM-22.
     """
-    problem = _prepare(call, x, weights, recurrence, bias, sequence_lens, initial_h, direction, hidden_size, layout)
-    names = activations or ("Sigmoid", "Tanh", "Tanh") * _DIRECTIONS[direction]
-    chosen = choose_activations("LSTM", direction, names, 3, activation_alpha, activation_beta)
+    return run_lstm(
+        call,
+        (x, weights, recurrence, bias, sequence_lens, initial_h, initial_c, peepholes),
+        LstmOptions(activations, activation_alpha, activation_beta, clip, direction, hidden_size, bool(input_forget), layout),
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LstmOptions:
+    """The attributes of an LSTM."""
+
+    activations: Sequence[str]
+    activation_alpha: Sequence[float]
+    activation_beta: Sequence[float]
+    clip: float | None
+    direction: str
+    hidden_size: int | None
+    input_forget: bool
+    layout: int = 0
+
+
+def run_lstm(
+    call: Call, inputs: Sequence[Array | None], options: LstmOptions, cell_type: type[LstmCell] = LstmCell
+) -> tuple[Array, ...]:
+    """Run an LSTM on its eight inputs with cells of a type; see `lstm`."""
+    x, weights, recurrence, bias, sequence_lens, initial_h, initial_c, peepholes = inputs
+    if x is None or weights is None or recurrence is None:
+        raise InvalidArgument("X, W or R is left out")
+    direction, layout = options.direction, options.layout
+    problem = _prepare(call, x, weights, recurrence, bias, sequence_lens, initial_h, direction, options.hidden_size, layout)
+    names = options.activations or ("Sigmoid", "Tanh", "Tanh") * _DIRECTIONS[direction]
+    chosen = choose_activations("LSTM", direction, names, 3, options.activation_alpha, options.activation_beta)
     D, N, H = problem.hidden.shape
     start = _initial_state("initial_c", initial_c, (D, N, H), layout, problem.x.dtype)
     if peepholes is not None:
         _expect("P", peepholes, (D, 3 * H))
         peepholes = peepholes.astype(problem.x.dtype, copy=False).reshape(D, 3, H)
     cells = [
-        LstmCell(problem.recurrence[d], functions, clip, start[d], None if peepholes is None else peepholes[d], bool(input_forget))
+        cell_type(
+            problem.recurrence[d],
+            functions,
+            options.clip,
+            start[d],
+            None if peepholes is None else peepholes[d],
+            options.input_forget,
+        )
         for d, functions in enumerate(chosen)
     ]
     y, y_h = _run(problem, cells, x.dtype)

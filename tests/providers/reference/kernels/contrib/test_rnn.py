@@ -28,15 +28,37 @@ def numbers(weights: Array, scale: Array, zero: Array) -> Array:
     return ((weights - zero.astype(np.float32).reshape(D, 1, -1)) * scale.reshape(D, 1, -1)).swapaxes(1, 2)
 
 
+def rounded(x: Array) -> Array:
+    """What x stands for once it is quantized to uint8, by the operator that the standard has for it."""
+    integers, scale, zero = run_op("DynamicQuantizeLinear", x, outputs=3)
+    return np.asarray((integers.astype(np.float32) - zero.astype(np.float32)) * scale)
+
+
 @pytest.mark.parametrize("per_column", [False, True])
 def test_weights_are_dequantized_and_transposed(per_column: bool) -> None:
-    """W and R lie as (inputs, gates), unlike those of LSTM; scales go by direction or by column."""
-    x = np.random.default_rng(1).standard_normal((T, N, FEATURES)).astype(np.float32)
+    """W and R lie as (inputs, gates), unlike those of LSTM; scales go by direction or by column. X is rounded to 8 bits."""
+    x = np.random.default_rng(1).standard_normal((1, N, FEATURES)).astype(np.float32)
     given = parameters(per_column)
     results = run_op("DynamicQuantizeLSTM", x, *given, domain="com.microsoft", direction="bidirectional", outputs=3)
     w, r = numbers(given[0], given[7], given[8]), numbers(given[1], given[9], given[10])
-    for result, expected in zip(results, run_op("LSTM", x, w, r, given[2], direction="bidirectional", outputs=3), strict=True):
-        np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
+    expected = run_op("LSTM", rounded(x), w, r, given[2], direction="bidirectional", outputs=3)
+    for result, other in zip(results, expected, strict=True):
+        np.testing.assert_allclose(result, other, rtol=1e-5, atol=1e-6)
+
+
+def test_the_state_is_rounded_in_each_step() -> None:
+    """Over its own range: as an LSTM of single steps, each of which gets the state of the last, rounded."""
+    x = np.random.default_rng(1).standard_normal((T, N, FEATURES)).astype(np.float32)
+    given = [None if value is None else value[:1] for value in parameters(True)]
+    y, _, _ = run_op("DynamicQuantizeLSTM", x, *given, domain="com.microsoft", outputs=3)
+    w, r = (
+        ((a - zero.astype(np.float32)[:, None]) * scale[:, None]).swapaxes(1, 2)
+        for a, scale, zero in ((given[0], given[7], given[8]), (given[1], given[9], given[10]))
+    )
+    h, c, whole = np.zeros((1, N, H), np.float32), np.zeros((1, N, H), np.float32), rounded(x)
+    for step in range(T):
+        _, h, c = run_op("LSTM", whole[step : step + 1], w, r, given[2], None, rounded(h), c, outputs=3)
+        np.testing.assert_allclose(y[step, 0], h[0], rtol=1e-5, atol=1e-6)
 
 
 def test_a_scale_of_another_size_is_an_error() -> None:

@@ -8,11 +8,19 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.ir.attribute import AttributeValue
-from sardonyx.providers.reference.kernels.delegate import run_standard
+from sardonyx.providers.reference.algorithms.rnn_cell import LstmCell
+from sardonyx.providers.reference.kernels.rnn import LstmOptions, run_lstm
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = ["dynamic_quantize_lstm"]
+
+
+class _QuantizedCell(LstmCell):
+    """The cell of an LSTM that multiplies by the hidden state rounded to 8 bits."""
+
+    def step(self, projected: Array, hidden: Array, out: Array) -> None:
+        """See Cell."""
+        super().step(projected, _rounded(hidden), out)
 
 
 @kernel("DynamicQuantizeLSTM", domain="com.microsoft")
@@ -41,32 +49,26 @@ def dynamic_quantize_lstm(
 ) -> tuple[Array, ...]:
     """Compute LSTM on W (D, I, 4H) and R (D, H, 4H) of 8 bits, with scales and zero points (D,) or (D, 4H).
 
-    The products are made in float32, which is what quantizing X and Ht-1 as well, as ONNX Runtime does, approximates. Source:
-    com.microsoft DynamicQuantizeLSTM.
+    X is quantized to uint8 over its range, and Ht-1 over its own in each step, as DynamicQuantizeLinear does it. Source:
+    com.microsoft DynamicQuantizeLSTM of ONNX Runtime 1.31, whose results these are but for the rounding of floats.
     """
-    attributes: dict[str, AttributeValue] = {
-        "activations": activations,
-        "activation_alpha": activation_alpha,
-        "activation_beta": activation_beta,
-    }
-    outputs: tuple[Array, ...] = run_standard(
-        "LSTM",
-        x,
-        _dequantize("W", weights, weight_scale, weight_zero_point),
-        _dequantize("R", recurrence, recurrence_scale, recurrence_zero_point),
-        bias,
-        sequence_lens,
-        initial_h,
-        initial_c,
-        peepholes,
-        outputs=3,
-        clip=clip,
-        direction=direction,
-        hidden_size=hidden_size,
-        input_forget=input_forget,
-        **attributes,
+    w = _dequantize("W", weights, weight_scale, weight_zero_point)
+    r = _dequantize("R", recurrence, recurrence_scale, recurrence_zero_point)
+    return run_lstm(
+        call,
+        (_rounded(x), w, r, bias, sequence_lens, initial_h, initial_c, peepholes),
+        LstmOptions(activations, activation_alpha, activation_beta, clip, direction, hidden_size, bool(input_forget)),
+        _QuantizedCell,
     )
-    return outputs
+
+
+def _rounded(x: Array) -> Array:
+    """Return the numbers that x stands for once it is quantized to uint8, over its range extended to 0."""
+    low, high = x.min(initial=0), x.max(initial=0)
+    scale = (high - low) / np.float32(255) if high > low else np.float32(1)
+    zero = np.clip(np.rint(-low / scale), 0, 255)
+    integers = np.clip(np.rint(x / scale) + zero, 0, 255)
+    return np.asarray((integers - zero) * scale, np.float32)
 
 
 def _dequantize(name: str, quantized: Array, scale: Array, zero_point: Array) -> Array:
