@@ -2,8 +2,8 @@
 
     taskset -c 0 python benchmarks/generate.py FOLDER [--tokens N] [--prompt N] [--threads N] [--rounds R] [--requests 8]
 
-FOLDER is a model as Hugging Face's exporters or onnxruntime-genai write it; without one, a small decoder with GroupQueryAttention is
-made. Printed are tokens per second, medians of rounds in which all take turns:
+FOLDER is a model as Hugging Face's exporters or onnxruntime-genai write it; without one, a small decoder with GroupQueryAttention
+is made. Printed are tokens per second, medians of rounds in which all take turns:
 
     bare step      session.run with the present fed as the past, and argmax: no layer at all
     generate       `sardonyx.generate`, greedy

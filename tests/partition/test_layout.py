@@ -89,11 +89,11 @@ def test_max_pool_with_indices_stays() -> None:
 
 
 def test_the_operators_are_those_of_the_standard_and_some_more() -> None:
-    """The 17 of ONNX whose data has channels at a fixed place, Resize and GroupNormalization, and four of com.microsoft."""
+    """The 17 of ONNX whose data has channels at a fixed place, Resize and GroupNormalization, and five of com.microsoft."""
     standard = """AveragePool BatchNormalization Conv ConvInteger ConvTranspose DepthToSpace GlobalAveragePool GlobalLpPool
         GlobalMaxPool GridSample InstanceNormalization LRN LpPool MaxPool MaxUnpool QLinearConv SpaceToDepth"""
     assert set(layout_sensitive_operators()) == {*standard.split(), "Resize", "GroupNormalization"}
-    microsoft = {"FusedConv", "GridSample", "QLinearAveragePool", "QLinearGlobalAveragePool"}
+    microsoft = {"FusedConv", "GridSample", "QLinearAveragePool", "QLinearConv", "QLinearGlobalAveragePool"}
     assert set(layout_sensitive_operators("com.microsoft")) == microsoft
 
 

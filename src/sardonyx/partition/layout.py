@@ -50,6 +50,7 @@ _SENSITIVE: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("com.microsoft", "FusedConv"): (0, 3),
     ("com.microsoft", "GridSample"): (0,),
     ("com.microsoft", "QLinearAveragePool"): (0,),
+    ("com.microsoft", "QLinearConv"): (0,),
     ("com.microsoft", "QLinearGlobalAveragePool"): (0,),
 }
 """Operator -> the inputs that carry the layout; the first output carries it too, and the others must be unused."""

@@ -1,7 +1,7 @@
 """The implicit product of 8-bit integers: every tap, tail, group, sign and zero point gives the exact integers."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 import numpy as np
@@ -18,6 +18,7 @@ from sardonyx.codegen.kernels.dot_conv import (
     DotConvCode,
     dot_tiling,
     dot_widths,
+    fold_lanes,
     offset_places,
     pack_dot_filters,
     write_dot_conv,
@@ -247,6 +248,20 @@ def test_more_places_than_a_task(target: Target, threads: int) -> None:
     case = _Case(_random(np.uint8, 1, 31, 47, 2), _random(np.int8, 5, 2, 3, 3), pads=_PADDED, w_zero=1)
     assert BLOCK_ROWS < 31 * 47
     assert (_run(target, case, threads=threads) == case.exact()).all()
+
+
+@pytest.mark.parametrize("count", [1, 2, 8, 32])
+def test_lanes_of_vectors_are_folded(target: Target, run: Callable[..., None], count: int) -> None:
+    """Each vector to one sum, in their order."""
+    lanes, module = target.lanes(32), Module(target)
+    x, found = _RNG.integers(-99, 99, (count, lanes), np.int32), np.zeros(count, np.int32)
+    with module.kernel("fold") as b:
+        place = 0
+        for total in fold_lanes(b, [b.buffer(0, I32).load(i * lanes, lanes) for i in range(count)]):
+            b.buffer(1, I32).store(total, place, total.type.lanes)
+            place += total.type.lanes
+    run(module, "fold", [x, found], [])
+    assert found.tolist() == x.sum(axis=1).tolist()
 
 
 def test_no_place(target: Target) -> None:

@@ -48,6 +48,7 @@ __all__ = [
     "DotConvCode",
     "dot_tiling",
     "dot_widths",
+    "fold_lanes",
     "offset_places",
     "pack_dot_filters",
     "write_dot_conv",
@@ -242,10 +243,33 @@ def _write_row_sums(module: Module, symbol: str, code: DotConvCode, height: int)
             for k, span in b.vectors(0, p["depth"], U8):
                 for pointer, vector, single in zip(pointers, vectors, singles, strict=True):
                     _add_bytes(b, pointer.load(k, span), vector, single, signed=code.signed)
-        for number, (vector, single) in enumerate(zip(vectors, singles, strict=True)):
-            total = b.sum_lanes(vector.value) + single.value
-            result.store(total * b.buffer(FACTORS, I32).load() if code.factors == 1 else total, number)
+        totals, place = fold_lanes(b, [vector.value for vector in vectors]), 0
+        for total in totals:
+            count = total.type.lanes
+            if not b.target.has_masks:
+                for lane in range(count):
+                    total = (
+                        total.with_lane(lane, total.lane(lane) + singles[place + lane].value)
+                        if count > 1
+                        else total + singles[place].value
+                    )
+            result.store(total * b.buffer(FACTORS, I32).load() if code.factors == 1 else total, place, count)
+            place += count
     return b
+
+
+def fold_lanes(b: Function, vectors: Sequence[Register]) -> list[Register]:
+    """Return the sums of the lanes of some vectors, a power of two, in their order, as few vectors as they fit."""
+    lanes = vectors[0].type.lanes
+    found, each = list(vectors), lanes
+    while each > 1:
+        rows, half = [row * each for row in range(lanes // each)], each // 2
+        pairs = list(zip(found[::2], found[1::2], strict=True)) if len(found) > 1 else [(found[0], None)]
+        starts = rows + [lanes + row for row in rows] if len(found) > 1 else rows
+        low, high = ([start + first + lane for start in starts for lane in range(half)] for first in (0, half))
+        found = [left.shuffle(low, right) + left.shuffle(high, right) for left, right in pairs]
+        each, lanes = half, found[0].type.lanes
+    return found
 
 
 def _add_bytes(b: Function, x: Register, vector: Variable, single: Variable, *, signed: bool) -> None:

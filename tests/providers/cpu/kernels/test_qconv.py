@@ -145,6 +145,17 @@ def test_onnxruntime_gives_the_same(x: Any) -> None:
     np.testing.assert_array_equal(session_of(model).run(None, feed)[0], theirs)
 
 
+@pytest.mark.parametrize("last", [0, 1])
+def test_the_operator_of_onnxruntime(last: int) -> None:
+    """QLinearConv of com.microsoft may have its channels last."""
+    constants = _constants(random_bytes(np.int8, 20, 16, 3, 3))
+    attributes = {"pads": [1, 1, 1, 1], "strides": [2, 1], "channels_last": last}
+    node = helper.make_node("QLinearConv", [*_INPUTS, "b"], ["y"], domain="com.microsoft", **attributes)
+    shape = ["n", "h", "w", 16] if last else ["n", 16, "h", "w"]
+    feeds = [{"x": random_bytes(np.uint8, 2, *((9, 7, 16) if last else (16, 9, 7)))}]
+    equal(quantized_model([node], {"x": (np.uint8, shape)}, constants, np.uint8), feeds)
+
+
 def _quantized_residual() -> list[Any]:
     return [
         helper.make_node("QLinearConv", _INPUTS, ["c"], pads=[1, 1, 1, 1]),
