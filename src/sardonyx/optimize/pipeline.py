@@ -91,6 +91,7 @@ DECOMPOSITIONS: tuple[Rule, ...] = (
     *matmul.DECOMPOSITIONS,
     *activation.DECOMPOSITIONS,
     *elementwise.DECOMPOSITIONS,
+    *movement.DECOMPOSITIONS,
     *quantize.DECOMPOSITIONS,
     *ml.DECOMPOSITIONS,
 )

@@ -3,7 +3,7 @@
 import pytest
 from support.optimizing import apply_rule, declines, operators
 
-from sardonyx.optimize.rules.matmul.expand_fused_products import EXPAND_FUSED_PRODUCTS
+from sardonyx.optimize.rules.matmul.expand_fused_products import EXPAND_FUSED_PRODUCTS, EXPAND_TRANSPOSE_MATMUL
 
 
 def text(call, kind="float"):
@@ -65,3 +65,11 @@ def test_half(call):
 def test_declines(call, kind, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(EXPAND_FUSED_PRODUCTS, text(call, kind), infer="transBatch" not in call)
+
+
+def test_transposed_sides():
+    """The older name of FusedMatMul."""
+    text = """opset 21, com.microsoft 1
+        graph(x: float[n, 3], z: float[4, 3]) -> (y) { y = com.microsoft.TransposeMatMul(x, z) {transB = 1, alpha = 0.5} }"""
+    model, fired = apply_rule(EXPAND_TRANSPOSE_MATMUL, text)
+    assert (fired, operators(model)) == (1, ["Transpose", "MatMul", "Mul"])

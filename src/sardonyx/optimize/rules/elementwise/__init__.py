@@ -2,6 +2,7 @@
 
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules.elementwise.expand_cast_like import EXPAND_CAST_LIKE
+from sardonyx.optimize.rules.elementwise.expand_gates import EXPAND_DISTANCES, EXPAND_DROPOUT_MASK, EXPAND_GATES
 from sardonyx.optimize.rules.elementwise.fuse_divide_multiply import FUSE_DIVIDE_MULTIPLY
 from sardonyx.optimize.rules.elementwise.fuse_label_encoders import FUSE_LABEL_ENCODERS
 from sardonyx.optimize.rules.elementwise.fuse_select import FUSE_SELECT
@@ -11,7 +12,7 @@ from sardonyx.optimize.rules.elementwise.swap_where_branches import SWAP_WHERE_B
 
 __all__ = ["BASIC", "DECOMPOSITIONS"]
 
-DECOMPOSITIONS: tuple[Rule, ...] = (EXPAND_CAST_LIKE,)
+DECOMPOSITIONS: tuple[Rule, ...] = (EXPAND_CAST_LIKE, EXPAND_GATES, EXPAND_DISTANCES, EXPAND_DROPOUT_MASK)
 """Rules that take operators apart, at level BASIC before all others."""
 
 BASIC: tuple[Rule, ...] = (

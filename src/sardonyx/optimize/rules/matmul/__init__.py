@@ -2,7 +2,7 @@
 
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules.matmul.expand_einsum import EXPAND_EINSUM
-from sardonyx.optimize.rules.matmul.expand_fused_products import EXPAND_FUSED_PRODUCTS
+from sardonyx.optimize.rules.matmul.expand_fused_products import EXPAND_FUSED_PRODUCTS, EXPAND_TRANSPOSE_MATMUL
 from sardonyx.optimize.rules.matmul.fuse_gemm_activation import FUSE_GEMM_ACTIVATION
 from sardonyx.optimize.rules.matmul.fuse_gemm_transpose import FUSE_GEMM_TRANSPOSE
 from sardonyx.optimize.rules.matmul.fuse_matmul_activation import FUSE_MATMUL_ACTIVATION
@@ -18,6 +18,7 @@ __all__ = ["BASIC", "DECOMPOSITIONS", "LATE_FUSIONS"]
 
 DECOMPOSITIONS: tuple[Rule, ...] = (
     EXPAND_FUSED_PRODUCTS,
+    EXPAND_TRANSPOSE_MATMUL,
     EXPAND_EINSUM,
     SPLIT_EINSUM,
 )

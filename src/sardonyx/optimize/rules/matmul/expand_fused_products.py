@@ -3,6 +3,7 @@
     FusedConv(x, w, b?, z?) {activation, activation_params}      ->      activation(Conv(x, w, b) + z)
     FusedGemm(a, b, c?) {activation, activation_alpha …}         ->      activation(Gemm(a, b, c))
     FusedMatMul(a, b) {alpha, transA, transB}                    ->      MatMul(a, b) * alpha, transposed before
+    TransposeMatMul(a, b) {alpha, transA, transB}                ->      the same
     FusedMatMulActivation(a, b) {activation, activation_axis …}  ->      activation(FusedMatMul(a, b)), likewise
 
 so that any provider computes them; the CPU provider computes what follows where it stores the product.
@@ -27,11 +28,11 @@ from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term
 
-__all__ = ["EXPAND_FUSED_PRODUCTS"]
+__all__ = ["EXPAND_FUSED_PRODUCTS", "EXPAND_TRANSPOSE_MATMUL"]
 
 _MICROSOFT = "com.microsoft"
 
-_PRODUCTS = ("FusedMatMul", "FusedMatMulActivation")
+_PRODUCTS = ("FusedMatMul", "FusedMatMulActivation", "TransposeMatMul")
 _OWN = frozenset(["activation", "activation_params", "activation_alpha", "activation_beta", "activation_gamma"])
 """Attributes that the operator has for the activation."""
 
@@ -40,8 +41,12 @@ def _pattern(op: PatternBuilder) -> Term:
     return op.any_of(
         op.FusedConv(op.rest("inputs"), _domain=_MICROSOFT),
         op.FusedGemm(op.rest("inputs"), _domain=_MICROSOFT),
-        *(op.node(name, op.rest("inputs"), transBatchA=0, transBatchB=0, _domain=_MICROSOFT) for name in _PRODUCTS),
+        *(op.node(name, op.rest("inputs"), transBatchA=0, transBatchB=0, _domain=_MICROSOFT) for name in _PRODUCTS[:2]),
     )
+
+
+def _transposing_pattern(op: PatternBuilder) -> Term:
+    return op.TransposeMatMul(op.rest("inputs"), _domain=_MICROSOFT)
 
 
 def _check(match: Match) -> str | None:
@@ -124,4 +129,12 @@ EXPAND_FUSED_PRODUCTS = Rule(
     _check,
     takes_apart=microsoft("FusedConv", "FusedGemm", "FusedMatMul", "FusedMatMulActivation"),
     takes_legal_apart=True,
+)
+EXPAND_TRANSPOSE_MATMUL = Rule(
+    "expand_transpose_matmul",
+    _transposing_pattern,
+    _replace,
+    _check,
+    takes_apart=microsoft("TransposeMatMul"),
+    summary="Write TransposeMatMul as MatMul.",
 )
