@@ -89,8 +89,8 @@ COMPILER: tuple[Mutation, ...] = (
     Mutation(
         "softmax-all-columns-by-the-greatest-of-one",
         "codegen/kernels/softmax.py",
-        "greatest[place.number])\n        y.store",
-        "greatest[0])\n        y.store",
+        "greatest[place.number])\n\n    def term(place: VectorPosition) -> Register:\n        value",
+        "greatest[0])\n\n    def term(place: VectorPosition) -> Register:\n        value",
     ),
     Mutation(
         "softmax-greatest-without-nan",
