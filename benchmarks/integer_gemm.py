@@ -105,9 +105,8 @@ def main() -> None:
     for shape in _SHAPES:
         speed = best[str(shape)]
         print(f"{shape!s:>22}  {speed:7.0f} G/s  {speed / best['peak']:6.1%} of the peak")
-    print(
-        f"{'one row, 4096 x 4096':>22}  {best['row']:7.1f} GB/s  {best['row'] / best['read']:6.1%} of reading, {best['read']:.1f} GB/s"
-    )
+    share, reading = best["row"] / best["read"], best["read"]
+    print(f"{'one row, 4096 x 4096':>22}  {best['row']:7.1f} GB/s  {share:6.1%} of reading, {reading:.1f} GB/s")
 
 
 if __name__ == "__main__":

@@ -48,7 +48,13 @@ HALF_RANGE = 128
 """What turning the highest bit of a byte adds to its number, or takes from it."""
 
 _SLAB_BYTES = 1 << 20
-"""How much of a matrix is copied at a time while it is packed."""
+"""How much of a matrix is copied at a time while it is packed, where its columns lie in order."""
+
+_SLAB_WORDS = 1 << 14
+"""How many words are made at a time where its rows do: they stay in the first-level cache."""
+
+_EXACT_ROWS = 128
+"""Rows whose sums fit int16."""
 
 
 @functools.cache
@@ -86,22 +92,60 @@ def pack_bytes(matrix: Array, width: int, *, is_transposed: bool = False) -> Arr
         width: columns of a panel.
         is_transposed: whether `matrix` is (N, K).
     """
-    columns = matrix if is_transposed else matrix.T
-    N, K = columns.shape
-    groups = groups_of(K)
-    packed = aligned_zeros((-(-N // width), 1 + groups, width), np.int32)
-    step = max(1, _SLAB_BYTES // max(K * width, 1)) * width
-    for start in range(0, N if K else 0, step):
+    N, K = matrix.shape if is_transposed else matrix.shape[::-1]
+    packed = aligned_zeros((-(-N // width), 1 + groups_of(K), width), np.int32)
+    if K and N:
+        (_store_columns if is_transposed else _store_rows)(packed, matrix)
+    return packed.reshape(len(packed), panel_words(K, width))
+
+
+def _store_columns(packed: Array, columns: Array) -> None:
+    """Store the panels of a matrix whose columns lie in order: groups of four of a column are words already."""
+    (N, K), (_, length, width) = columns.shape, packed.shape
+    groups = length - 1
+    step = max(1, _SLAB_BYTES // (K * width)) * width
+    for start in range(0, N, step):
         slab = columns[start : start + step]
         padded = np.zeros((-(-len(slab) // width) * width, groups * 4), np.int8)
-        if matrix.dtype == np.uint8:
+        if columns.dtype == np.uint8:
             np.bitwise_xor(slab, np.uint8(HALF_RANGE), out=padded[: len(slab), :K].view(np.uint8))
         else:
             padded[: len(slab), :K] = slab
         part = packed[start // width : start // width + len(padded) // width]
         part[:, 0] = padded.sum(axis=1, dtype=np.int32).reshape(-1, width)
         part[:, 1:] = padded.view("<i4").reshape(len(part), width, groups).transpose(0, 2, 1)
-    return packed.reshape(len(packed), panel_words(K, width))
+
+
+def _store_rows(packed: Array, matrix: Array) -> None:
+    """Store the panels of a matrix whose rows lie in order: four of them make a row of words, some at a time."""
+    K, N = matrix.shape
+    shift = HALF_RANGE if matrix.dtype == np.uint8 else 0
+    step = max(1, _SLAB_WORDS // N)
+    for first in range(0, packed.shape[1] - 1, step):
+        rows = matrix[4 * first : 4 * (first + step)].view(np.uint8)
+        if len(rows) % 4:
+            rows = np.concatenate([rows, np.full((-len(rows) % 4, N), shift, np.uint8)])
+        fours = rows.reshape(-1, 4, N)
+        words = fours[:, 3].astype(np.uint32)
+        for row in (2, 1, 0):
+            words <<= np.uint32(8)
+            words |= fours[:, row]
+        if shift:
+            words ^= np.uint32(0x80808080)
+        _put(packed[:, 1 + first : 1 + first + len(words)], words.view(np.int32))
+    sums = np.full(N, -shift * K, np.int32)
+    for first in range(0, K, _EXACT_ROWS):
+        sums += matrix[first : first + _EXACT_ROWS].astype(np.int16).sum(axis=0, dtype=np.int16)
+    _put(packed[:, :1], sums[None])
+
+
+def _put(panels: Array, rows: Array) -> None:
+    """Copy rows (R, N) into panels (P, R, width)."""
+    (count, N), width = rows.shape, panels.shape[2]
+    whole = N // width
+    panels[:whole] = rows[:, : whole * width].reshape(count, whole, width).transpose(1, 0, 2)
+    if whole * width < N:
+        panels[whole, :, : N - whole * width] = rows[:, whole * width :]
 
 
 _PACK_PARAMS = ("K", "N", "stride_k", "stride_n", "stride_batch")
