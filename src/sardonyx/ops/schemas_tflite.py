@@ -19,5 +19,9 @@ ComplexAdd(a:T b:T) -> c:T |
 ComplexSub(a:T b:T) -> c:T |
 ComplexImag(x:T) -> y:U |
 ComplexReal(x:T) -> y:U |
+DetectionPostProcess(boxes:T scores:T anchors:T) -> found:T classes:T best:T count:T | max_detections:INT!
+  max_classes_per_detection:INT=1 detections_per_class:INT=100 num_classes:INT! use_regular_nms:INT=0
+  nms_score_threshold:FLOAT! nms_iou_threshold:FLOAT! y_scale:FLOAT! x_scale:FLOAT! h_scale:FLOAT! w_scale:FLOAT!
+NonMaxSuppressionPadded(boxes:T scores:T most:I iou_threshold:T score_threshold:T sigma:T?) -> indices:I best:T count:I |
 Rfft2d(x:T lengths:I) -> y:U |
 """

@@ -18,9 +18,10 @@ from sardonyx.forks import without_fork
 from sardonyx.logs import is_verbose, logging_as
 from sardonyx.session.feeds import check_feeds, make_sparse, own_results, select_outputs, with_inner_values
 from sardonyx.session.interface import SessionInterface
-from sardonyx.session.options import RunOptions, SessionOptions
+from sardonyx.session.options import RunOptions, SessionOptions, asks_for_logs, copied_options
 from sardonyx.session.providers import ProviderRequest
 from sardonyx.session.remaking import Arguments, RemadeSession, model_of, with_providers
+from sardonyx.session.states import States
 from sardonyx.session.targets import NO_TARGETS, checked_targets, store_result
 from sardonyx.session.values import ModelMetadata, NodeArg, node_arg
 from sardonyx.trace import observe, span
@@ -80,7 +81,7 @@ class InferenceSession(RemadeSession):
         """
         for name in unknown.keys() - {"enable_fallback", "read_config_from_model"}:
             warnings.warn(f"InferenceSession takes no argument {name!r}, which has no effect", UserWarning, stacklevel=2)
-        options = _copied(sess_options)
+        options = copied_options(sess_options)
         if bool(unknown.get("read_config_from_model", reads_options_of_models())):
             with without_fork():
                 from sardonyx.session.model_config import options_of_model  # which few sessions need
@@ -142,6 +143,7 @@ class InferenceSession(RemadeSession):
         self._logs = settings.logs if is_verbose(settings.logs[0]) or settings.logs[1] else None
         self._label, self._input_values, self._defaults, self._recorder = built.label, built.inputs, built.defaults, built.recorder
         self._output_names = [argument.name for argument in built.declared]
+        self._states = States.of(built.metadata.custom_metadata_map, self._output_names)
         self._sparse_outputs = {index for index, argument in enumerate(built.declared) if argument.type.startswith("sparse_tensor")}
         self._declared = frozenset(self._output_names)
         remember(self)
@@ -197,6 +199,7 @@ class InferenceSession(RemadeSession):
         if (
             not runs_natively()
             or self._sparse_outputs
+            or self._states is not None
             or self._profiler is not None
             or self._logs is not None
             or self._recorder is not None
@@ -239,11 +242,12 @@ class InferenceSession(RemadeSession):
         Raises:
             InvalidArgument: a target does not fit, or as for `run`.
         """
+        compute = self._compute if self._states is None else self._states.around(self._compute)
         try:
-            if self._logs is None and (run_options is None or not _asks_for_logs(run_options)):
-                return self._compute(output_names, input_feed, run_options, targets)
+            if self._logs is None and (run_options is None or not asks_for_logs(run_options)):
+                return compute(output_names, input_feed, run_options, targets)
             with self._logging(run_options), span("session.run", model=self._label):
-                return self._compute(output_names, input_feed, run_options, targets)
+                return compute(output_names, input_feed, run_options, targets)
         except MemoryError as error:
             raise _out_of_memory(f"model {self._label}: a run", error) from error
 
@@ -333,7 +337,8 @@ class InferenceSession(RemadeSession):
 
     def get_outputs(self) -> list[NodeArg]:
         """Return the outputs, in order."""
-        return list(self._runner.built.declared)
+        hidden = frozenset() if self._states is None else self._states.hidden
+        return [argument for argument in self._runner.built.declared if argument.name not in hidden]
 
     def get_intermediates(self) -> list[NodeArg]:
         """Return the values between inputs and outputs that `run` computes by name, in the order of the nodes that make them.
@@ -484,17 +489,3 @@ def _out_of_memory(doing: str, error: MemoryError) -> RuntimeException:
         f"{doing} needs more memory than there is ({describe(error)}): use a smaller model or smaller inputs, or raise the memory "
         "limit of the process"
     )
-
-
-def _asks_for_logs(options: object) -> bool:
-    """Return whether the options of a run, which may be anything yet, say how it writes messages."""
-    return isinstance(options, RunOptions) and (options.log_severity_level >= 0 or bool(options.logid))
-
-
-def _copied(options: SessionOptions | None) -> SessionOptions:
-    """Return a session's own options; raises TypeError for what are none."""
-    if isinstance(options, SessionOptions):
-        return options.copy()
-    if options is not None:
-        raise TypeError(f"sess_options is a SessionOptions or None, got {type(options).__name__}")
-    return SessionOptions()

@@ -12,10 +12,11 @@ from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.forks import without_fork
 from sardonyx.logs import report_callback
 from sardonyx.session.options import RunOptions
-from sardonyx.session.values import NodeArg
+from sardonyx.session.values import ModelMetadata, NodeArg
 
 if TYPE_CHECKING:
     from sardonyx.session.io_binding import IOBinding
+    from sardonyx.session.signatures import SignatureRunner
     from sardonyx.values.device import OrtDevice
     from sardonyx.values.hardware import OrtEpDevice
     from sardonyx.values.memory_info import OrtMemoryInfo
@@ -57,6 +58,38 @@ class SessionInterface(abc.ABC):
     @abc.abstractmethod
     def get_outputs(self) -> list[NodeArg]:
         """Return the outputs."""
+
+    @abc.abstractmethod
+    def get_modelmeta(self) -> ModelMetadata:
+        """Return the metadata of the model's file."""
+
+    @abc.abstractmethod
+    def signature_session(self, index: int) -> SessionInterface:
+        """Return a session of another graph of the model's file."""
+
+    def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
+        """Return signature -> the names of its inputs and outputs; empty for a model that has no signatures."""
+        found = _signatures().signatures_of(self.get_modelmeta().custom_metadata_map)
+        return {key: {side: list(entry[side]) for side in ("inputs", "outputs")} for key, entry in found.items()}
+
+    def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
+        """Return what runs a signature, inputs by keyword, and returns its outputs by name.
+
+        Args:
+            signature_key: the signature; may be left out where there is one only.
+
+        Raises:
+            InvalidArgument: the model has no such signature, or the session can read its file no more.
+        """
+        module = _signatures()
+        found = module.signatures_of(self.get_modelmeta().custom_metadata_map)
+        key = module.chosen(found, signature_key)
+        session: SessionInterface = self
+        if any(not name for name in found[key]["inputs"].values()) or not any(found[key]["outputs"].values()):
+            session = self.signature_session(found[key]["subgraph"])
+            found = module.signatures_of(session.get_modelmeta().custom_metadata_map)
+        runner: SignatureRunner = module.SignatureRunner(key, session, found[key]["inputs"], found[key]["outputs"])
+        return runner
 
     def run_async(
         self,
@@ -303,3 +336,10 @@ def _memory_infos(count: int) -> list[OrtMemoryInfo]:
         from sardonyx.values.hardware import cpu_memory_info  # as for `io_binding`
 
     return [cpu_memory_info() for _ in range(count)]
+
+
+def _signatures() -> Any:
+    """Return the module of signatures, which few models have: Any, for a module."""
+    with without_fork():
+        from sardonyx.session import signatures
+    return signatures

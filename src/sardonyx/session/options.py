@@ -475,3 +475,17 @@ def _override(sizes: dict[str, int], name: str, size: SupportsIndex) -> None:
     sizes.pop(name, None)
     if number >= 0:
         sizes[name] = number
+
+
+def asks_for_logs(options: object) -> bool:
+    """Return whether the options of a run, which may be anything yet, say how it writes messages."""
+    return isinstance(options, RunOptions) and (options.log_severity_level >= 0 or bool(options.logid))
+
+
+def copied_options(options: SessionOptions | None) -> SessionOptions:
+    """Return a session's own options; raises TypeError for what are none."""
+    if isinstance(options, SessionOptions):
+        return options.copy()
+    if options is not None:
+        raise TypeError(f"sess_options is a SessionOptions or None, got {type(options).__name__}")
+    return SessionOptions()

@@ -19,6 +19,7 @@ from sardonyx.session.providers import CPU, ProviderRequest, check_known
 if TYPE_CHECKING:
     from sardonyx.session.inference_session import InferenceSession
     from sardonyx.session.native_session import InferenceSession as NativeSession
+    from sardonyx.session.states import States
 
 __all__ = ["Arguments", "RemadeSession", "model_of", "with_providers"]
 
@@ -41,6 +42,7 @@ class RemadeSession(SessionInterface):
     """A session that can be made again, with the attributes that published packages read of onnxruntime's."""
 
     _arguments: Arguments
+    _states: States | None = None
     _enable_fallback = True
     _fallback_providers = (CPU,)
 
@@ -77,6 +79,22 @@ class RemadeSession(SessionInterface):
     def enable_fallback(self) -> None:
         """Accept the call; see `disable_fallback`."""
         self._enable_fallback = True
+
+    def reset_all_variables(self) -> None:
+        """Forget what the model keeps from run to run: the next run is as the first one was."""
+        if self._states is not None:
+            self._states.reset()
+
+    def signature_session(self, index: int) -> RemadeSession:
+        """Return a session of another graph of the model's file, with the same options, providers and variables."""
+        with without_fork():
+            from sardonyx.session.signatures import graph_of  # which few models have
+
+        made = object.__new__(type(self))
+        made._open(graph_of(self._model_again("get_signature_runner"), index), self._arguments)
+        if made._states is not None and self._states is not None:
+            made._states.share(self._states)
+        return made
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[OnnxValue, ...]]:
         return _remake, (type(self), self._model_again("pickle"), self._arguments)

@@ -70,7 +70,7 @@ def test_contradictions_are_refused(change: Any, message: str) -> None:
 
 def test_an_unknown_custom_operator_is_named() -> None:
     """With its place in the file."""
-    with pytest.raises(errors.SardonyxError, match="MyOperator"):
+    with pytest.raises(errors.SardonyxError, match="tflite.MyOperator"):
         run(one("MyOperator", [((2,), "FLOAT32")], ((2,), "FLOAT32")), np.zeros(2, np.float32))
 
 

@@ -12,7 +12,7 @@ refuses.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -22,8 +22,12 @@ from sardonyx.formats.flat.reader import Table
 from sardonyx.formats.tflite.builder import DOMAIN, GraphBuilder
 from sardonyx.formats.tflite.quantize import dequantized, quantized
 from sardonyx.formats.tflite.tensors import TensorInfo
+from sardonyx.formats.tflite.variables import Handle, Variables
 from sardonyx.ir import Value
 from sardonyx.ir.attribute import AttributeValue
+
+if TYPE_CHECKING:
+    from sardonyx.formats.tflite.program import Program
 
 __all__ = ["ACTIVATION", "IMPORTERS", "Importer", "Operator", "Options", "imports"]
 
@@ -82,8 +86,10 @@ class Operator:
         build: GraphBuilder,
         inputs: list[TensorInfo | None],
         outputs: list[TensorInfo],
-        values: MutableMapping[int, Value],
-        option_defaults: Callable[[str], Mapping[str, float]],
+        values: MutableMapping[int, Value | Handle],
+        program: Program,
+        variables: Variables,
+        subgraph: int,
     ) -> None:
         """Take what the file says of an operator.
 
@@ -94,14 +100,17 @@ class Operator:
             inputs: its tensors; None for one that is left out.
             outputs: its tensors.
             values: tensor -> value in the graph.
-            option_defaults: what numbers in a table of options are by default.
+            program: the file.
+            variables: what variables are at this point.
+            subgraph: the number of its subgraph.
         """
         self.code, self.table, self.build, self.inputs, self.outputs = code, table, build, inputs, outputs
-        self._values, self._option_defaults = values, option_defaults
+        self.program, self.variables, self.subgraph = program, variables, subgraph
+        self._values = values
 
     def options(self, name: str, field: str = "builtin_options") -> Options:
         """Return the options, which are of the table `name`."""
-        return Options(self.table.union(field), self.table, name, self._option_defaults(name))
+        return Options(self.table.union(field), self.table, name, self.program.option_defaults(name))
 
     def has(self, index: int) -> bool:
         """Return whether an input is given."""
@@ -124,9 +133,39 @@ class Operator:
         """Return an input as the file has it."""
         info = self.info(index)
         found = self._values.get(info.index)
-        if found is None:
+        if not isinstance(found, Value):
             self.refuse(f"input {index} is the tensor {info.name!r}, which nothing has made before")
         return found
+
+    def bound(self, index: int) -> Value | Handle:
+        """Return an input that may be a handle."""
+        found = self._values.get(self.info(index).index)
+        if found is None:
+            self.refuse(f"input {index} is the tensor {self.info(index).name!r}, which nothing has made before")
+        return found
+
+    def handle(self, index: int) -> str:
+        """Return the name of the variable or table that an input refers to."""
+        found = self._values.get(self.info(index).index)
+        if not isinstance(found, Handle):
+            self.refuse(f"input {index} is {self.info(index).name!r}, which refers to no variable or table")
+        return found.key
+
+    def put_handle(self, index: int, key: str) -> None:
+        """Make an output refer to a variable or a table."""
+        self._values[self.output(index).index] = Handle(key)
+
+    def put_bound(self, index: int, value: Value | Handle) -> None:
+        """Make an output what a subgraph gave."""
+        self._values[self.output(index).index] = value
+
+    def assign(self, index: int, value: Value) -> None:
+        """Give a new value to an input that is a variable."""
+        info = self.info(index)
+        if not info.is_variable:
+            self.refuse(f"input {index} is {info.name!r}, which is no variable")
+        self._values[info.index] = value
+        self.variables.write(f"{self.subgraph}:{info.index}", value)
 
     def real(self, index: int) -> Value:
         """Return an input as real numbers."""
@@ -138,7 +177,9 @@ class Operator:
 
     def value(self, index: int) -> Value:
         """Return what an output was made."""
-        return self._values[self.output(index).index]
+        found = self._values[self.output(index).index]
+        assert isinstance(found, Value)
+        return found
 
     def names_of(self, table: str) -> list[str]:
         """Return the fields of a table of options, in order."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from formats.tflite.cases.case import Case
 
-MODULES = ("images", "indexed", "simple")
+MODULES = ("images", "indexed", "recurrent", "simple")
 
 
 def every_case() -> Iterator[Case]:

@@ -31,6 +31,8 @@ class Case:
     """Which kernels of LiteRT are right: the reference ones, the optimized ones, or none."""
     is_open: bool = False
     """Whether a run decides about the shapes of the outputs."""
+    runs: int = 1
+    """How often it is run; the last results count."""
 
 
 @dataclasses.dataclass(frozen=True)

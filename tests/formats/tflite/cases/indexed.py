@@ -15,6 +15,7 @@ def cases() -> Iterator[Case]:
     yield from _gathered()
     yield from _scattered()
     yield from _images()
+    yield from _detections()
 
 
 def _gathered() -> Iterator[Case]:
@@ -267,3 +268,13 @@ def _images() -> Iterator[Case]:
     z = drawn((2, 3), "COMPLEX64")
     for code in ("REAL", "IMAG", "COMPLEX_ABS"):
         yield case(code, code, [z], [((2, 3),)])
+
+
+def _detections() -> Iterator[Case]:
+    boxes = np.concatenate([low := drawn((12, 2), low=0, high=3), low + drawn((12, 2), low=0.5, high=2, seed=1)], axis=1)
+    scores = drawn((12,), low=0, high=1)
+    limits = [np.array(value, np.float32) for value in (0.4, 0.1, 0.5)]
+    inputs = [boxes, scores, np.array(8, INT), *limits]
+    outputs = [((8,), "INT32"), ((8,), "FLOAT32"), ((), "INT32")]
+    yield case("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V4", inputs[:5], [outputs[0], outputs[2]], constants=(2, 3, 4))
+    yield case("NON_MAX_SUPPRESSION_V5", "NON_MAX_SUPPRESSION_V5", inputs, outputs, constants=(2, 3, 4, 5))

@@ -9,7 +9,20 @@ from sardonyx.forks import without_fork
 
 __all__ = ["load_all"]
 
-_FAMILIES = ("conv", "elementwise", "gather", "matmul", "pool", "reduce", "reshape", "resize", "slice")
+_FAMILIES = (
+    "control_flow",
+    "conv",
+    "custom",
+    "elementwise",
+    "gather",
+    "matmul",
+    "pool",
+    "recurrent",
+    "reduce",
+    "reshape",
+    "resize",
+    "slice",
+)
 
 
 @functools.cache

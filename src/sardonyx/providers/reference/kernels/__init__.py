@@ -120,6 +120,7 @@ FAMILIES: Mapping[str, str] = {
     "contrib.text": (
         "com.microsoft.BifurcationDetector com.microsoft.MurmurHash3 com.microsoft.SampleOp com.microsoft.WordConvEmbedding"
     ),
+    "tflite.detection": "sardonyx.tflite.DetectionPostProcess sardonyx.tflite.NonMaxSuppressionPadded",
     "tflite.numbers": (
         "sardonyx.tflite.Atan2 sardonyx.tflite.Bitcast sardonyx.tflite.ComplexAbs sardonyx.tflite.ComplexAdd "
         "sardonyx.tflite.ComplexCast sardonyx.tflite.ComplexImag sardonyx.tflite.ComplexMul sardonyx.tflite.ComplexReal "

@@ -1,0 +1,350 @@
+"""Recurrent cells and sequences of them: LSTM, RNN, SVDF. Their states are variables, which are kept from run to run.
+
+Plain sequences become LSTM and RNN of ONNX, whose gates are in the order i o f c; those with a projection, layer normalization or a
+clipped cell become a Scan of the cell's operators. Gates that share their weights (i = 1 - f) are two with opposite weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.dtypes import DataType
+from sardonyx.formats.tflite.builder import GraphBuilder
+from sardonyx.formats.tflite.operator import ACTIVATION, Operator, imports
+from sardonyx.formats.tflite.operators.conv import bias
+from sardonyx.formats.tflite.quantize import quantized
+from sardonyx.ir import TensorType, Value
+
+__all__ = ["lstm", "rnn", "svdf"]
+
+_NAMES = {"NONE": "Affine", "RELU": "Relu", "TANH": "Tanh"}
+_EPSILON = 1e-8
+
+
+@dataclasses.dataclass(slots=True)
+class _Cell:
+    """The parts of an LSTM cell, each as real numbers; gates in the order i f c o."""
+
+    inputs: list[Value]
+    recurrent: list[Value]
+    biases: list[Value | None]
+    peepholes: list[Value | None]
+    norms: list[Value | None]
+    projection: Value | None
+    projection_bias: Value | None
+    activation: str
+    clip: float
+    projection_clip: float
+    size: int
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether ONNX has an operator for a sequence of it."""
+        parts = (self.projection, self.projection_bias, *self.norms)
+        return all(part is None for part in parts) and not self.clip and self.activation in _NAMES and self.activation != "NONE"
+
+
+@imports("UNIDIRECTIONAL_SEQUENCE_LSTM")
+def lstm(op: Operator) -> None:
+    """Run an LSTM over sequences (batch, time, …), or (time, batch, …) where the options say so."""
+    options = op.options("UnidirectionalSequenceLSTMOptions")
+    if options.flag("diagonal_recurrent_tensors"):
+        op.unsupported("diagonal recurrent weights are not supported")
+    cell = _cell(
+        op, 1, options.choice("fused_activation_function", ACTIVATION), options.real("cell_clip"), options.real("proj_clip")
+    )
+    norms = [op.real(20 + gate) if op.has(20 + gate) else None for gate in range(4)]
+    cell.norms = [_opposite(op.build, norms[1]) if not op.has(1) and norms[1] is not None else norms[0], *norms[1:]]
+    value = op.real(0) if options.flag("time_major") else op.build.transpose(op.real(0), (1, 0, 2))
+    made, hidden, state = _run(op, cell, value, op.real(18), op.real(19), reverse=False)
+    _keep(op, 18, hidden)
+    _keep(op, 19, state)
+    op.put(0, made if options.flag("time_major") else op.build.transpose(made, (1, 0, 2)))
+
+
+@imports("LSTM")
+def lstm_step(op: Operator) -> None:
+    """Run one step of an LSTM on inputs (batch, …)."""
+    options = op.options("LSTMOptions")
+    activation = options.choice("fused_activation_function", ACTIVATION)
+    if options.choice("kernel_type", "FULL BASIC") == "BASIC":
+        _basic(op)
+        return
+    cell = _cell(op, 1, activation, options.real("cell_clip"), options.real("proj_clip"))
+    norms = [op.real(20 + gate) if op.has(20 + gate) else None for gate in range(4)]
+    cell.norms = [_opposite(op.build, norms[1]) if not op.has(1) and norms[1] is not None else norms[0], *norms[1:]]
+    hidden, state = _step(op.build, cell, op.real(0), op.real(18), op.real(19))
+    _keep(op, 18, hidden)
+    _keep(op, 19, state)
+    op.put(len(op.outputs) - 1, hidden)
+
+
+@imports("BIDIRECTIONAL_SEQUENCE_LSTM")
+def bidirectional_lstm(op: Operator) -> None:
+    """Run two LSTMs over sequences, one of them from the end."""
+    options, build = op.options("BidirectionalSequenceLSTMOptions"), op.build
+    if op.has(39):
+        op.unsupported("an auxiliary input is not supported")
+    activation, clips = (
+        options.choice("fused_activation_function", ACTIVATION),
+        (options.real("cell_clip"), options.real("proj_clip")),
+    )
+    is_major = options.flag("time_major")
+    value = op.real(0) if is_major else build.transpose(op.real(0), (1, 0, 2))
+    made = []
+    for start, first, reverse in ((1, 35, False), (18, 37, True)):
+        cell = _cell(op, start, activation, *clips)
+        outputs, hidden, state = _run(op, cell, value, op.real(first), op.real(first + 1), reverse=reverse)
+        _keep(op, first, hidden)
+        _keep(op, first + 1, state)
+        made.append(outputs if is_major else build.transpose(outputs, (1, 0, 2)))
+    _put_two(op, made, merges=options.flag("merge_outputs"))
+
+
+@imports("RNN")
+def rnn(op: Operator) -> None:
+    """Run one step of a recurrent cell."""
+    activation = op.options("RNNOptions").choice("fused_activation_function", ACTIVATION)
+    build = op.build
+    sums = build.node("Gemm", op.real(0), op.real(1), bias(op, 3, 1), transB=1)
+    hidden = op.activate(build.node("Add", sums, build.node("Gemm", op.real(4), op.real(2), transB=1)), activation)
+    _keep(op, 4, hidden)
+    op.put(0, hidden)
+
+
+@imports("UNIDIRECTIONAL_SEQUENCE_RNN")
+def rnn_sequence(op: Operator) -> None:
+    """Run a recurrent cell over sequences."""
+    options = op.options("SequenceRNNOptions")
+    is_major = options.flag("time_major")
+    value = op.real(0) if is_major else op.build.transpose(op.real(0), (1, 0, 2))
+    made = _rnn(op, value, (1, 2, 3, 4), options.choice("fused_activation_function", ACTIVATION), reverse=False)
+    op.put(0, made if is_major else op.build.transpose(made, (1, 0, 2)))
+
+
+@imports("BIDIRECTIONAL_SEQUENCE_RNN")
+def bidirectional_rnn(op: Operator) -> None:
+    """Run two recurrent cells over sequences, one of them from the end."""
+    options = op.options("BidirectionalSequenceRNNOptions")
+    if op.has(9):
+        op.unsupported("an auxiliary input is not supported")
+    is_major = options.flag("time_major")
+    value = op.real(0) if is_major else op.build.transpose(op.real(0), (1, 0, 2))
+    activation = options.choice("fused_activation_function", ACTIVATION)
+    made = [_rnn(op, value, (1, 2, 3, 4), activation, reverse=False), _rnn(op, value, (5, 6, 7, 8), activation, reverse=True)]
+    if not is_major:
+        made = [op.build.transpose(outputs, (1, 0, 2)) for outputs in made]
+    _put_two(op, made, merges=options.flag("merge_outputs"))
+
+
+@imports("SVDF")
+def svdf(op: Operator) -> None:
+    """Filter features in time: the newest goes behind those that are kept, and each unit sums its filters over all."""
+    options, build = op.options("SVDFOptions"), op.build
+    rank, filters, memory = options.integer("rank"), op.info(1).shape[0], op.info(2).shape[-1]
+    if rank < 1 or filters % rank:
+        op.refuse(f"{filters} filters are no multiple of its rank {rank}")
+    kept = build.reshape(op.real(4), (-1, filters, memory))
+    newest = build.node("Gemm", op.real(0), op.real(1), transB=1)
+    older = build.node("Slice", kept, build.ints(1), build.ints(memory), build.ints(2))
+    state = build.node("Concat", older, build.node("Unsqueeze", newest, build.ints(2)), axis=2)
+    _keep(op, 4, build.reshape(state, (-1, filters * memory)))
+    sums = build.node("ReduceSum", build.node("Mul", state, op.real(2)), build.ints(2), keepdims=0)
+    value = build.node("ReduceSum", build.reshape(sums, (-1, filters // rank, rank)), build.ints(2), keepdims=0)
+    shift = op.real(3) if op.has(3) else None
+    value = value if shift is None else build.node("Add", value, shift)
+    op.put(0, op.activate(value, options.choice("fused_activation_function", ACTIVATION)))
+
+
+def _basic(op: Operator) -> None:
+    """Run one step of a cell whose weights (4H, inputs + H) and biases are in one piece each, gates in the order i c f o."""
+    build = op.build
+    joined = build.node("Concat", op.real(0), op.real(1), axis=1)
+    sums = build.node("Gemm", joined, op.real(2), bias(op, 3, 2), transB=1)
+    i, c, f, o = build.nodes("Split", sums, outputs=4, axis=1, num_outputs=4)
+    kept = build.node("Mul", build.node("Sigmoid", f), op.real(4))
+    state = build.node("Add", kept, build.node("Mul", build.node("Sigmoid", i), build.node("Tanh", c)))
+    op.put(0, build.node("Mul", build.node("Sigmoid", o), build.node("Tanh", state)))
+    op.put(1, state)
+    for index, value in ((2, joined), (3, sums)):
+        if index < len(op.outputs):
+            op.put(index, value)
+
+
+def _cell(op: Operator, start: int, activation: str, clip: float, projection_clip: float) -> _Cell:
+    """Return the cell whose first weights are the input `start`."""
+
+    def given(offset: int) -> Value | None:
+        return op.real(start + offset) if op.has(start + offset) else None
+
+    coupled = not op.has(start)
+    groups = []
+    for offset in (0, 4, 11):
+        values = [given(offset + gate) for gate in range(4)]
+        if coupled:
+            values[0] = None if values[1] is None else _opposite(op.build, values[1])
+        groups.append(values)
+    peepholes = [given(8), given(9), given(10)]
+    if coupled and peepholes[1] is not None:
+        peepholes[0] = _opposite(op.build, peepholes[1])
+    inputs, recurrent = ([value for value in group if value is not None] for group in groups[:2])
+    if len(inputs) != 4 or len(recurrent) != 4:
+        op.refuse("a gate has no weights")
+    size = op.info(start + 1).shape[0]
+    return _Cell(inputs, recurrent, groups[2], peepholes, [None] * 4, given(15), given(16), activation, clip, projection_clip, size)
+
+
+def _opposite(build: GraphBuilder, value: Value) -> Value:
+    return build.node("Neg", value)
+
+
+def _run(op: Operator, cell: _Cell, value: Value, hidden: Value, state: Value, *, reverse: bool) -> tuple[Value, Value, Value]:
+    """Return the outputs (time, batch, …) of a sequence, and the last states."""
+    build = op.build
+    if not cell.is_plain:
+        return _scan(build, cell, value, hidden, state, reverse=reverse)
+    zeros = build.constant(np.zeros(cell.size, np.float32))
+    shifts = [shift if shift is not None else zeros for shift in cell.biases]
+    peepholes = None
+    if cell.peepholes[1] is not None:
+        i, f, o = (part if part is not None else zeros for part in cell.peepholes)
+        peepholes = _lifted(build, [i, o, f])
+    outputs, last, final = build.nodes(
+        "LSTM",
+        value,
+        _lifted(build, _ordered(cell.inputs)),
+        _lifted(build, _ordered(cell.recurrent)),
+        _lifted(build, [*_ordered(shifts), zeros, zeros, zeros, zeros]),
+        None,
+        build.node("Unsqueeze", hidden, build.ints(0)),
+        build.node("Unsqueeze", state, build.ints(0)),
+        peepholes,
+        outputs=3,
+        hidden_size=cell.size,
+        direction="reverse" if reverse else "forward",
+        activations=("Sigmoid", _NAMES[cell.activation], _NAMES[cell.activation]),
+    )
+    one = build.ints(0)
+    return build.node("Squeeze", outputs, build.ints(1)), build.node("Squeeze", last, one), build.node("Squeeze", final, one)
+
+
+def _ordered(gates: Sequence[Value]) -> list[Value]:
+    """Return gates i f c o in the order i o f c."""
+    i, f, c, o = gates
+    return [i, o, f, c]
+
+
+def _lifted(build: GraphBuilder, parts: Sequence[Value]) -> Value:
+    """Return parts one behind the other, with a first axis of one direction."""
+    return build.node("Unsqueeze", build.node("Concat", *parts, axis=0), build.ints(0))
+
+
+def _scan(
+    build: GraphBuilder, cell: _Cell, value: Value, hidden: Value, state: Value, *, reverse: bool
+) -> tuple[Value, Value, Value]:
+    body = GraphBuilder("step", build)
+    before = [body.input(name, TensorType(DataType.FLOAT)) for name in ("hidden", "cell", "input")]
+    made, after = _step(body, cell, before[2], before[0], before[1])
+    for output in (body.node("Identity", made), after, body.node("Identity", made)):
+        body.graph.add_output(output)
+    last, final, outputs = build.nodes(
+        "Scan",
+        hidden,
+        state,
+        value,
+        outputs=3,
+        body=body.graph,
+        num_scan_inputs=1,
+        scan_input_directions=(1,) if reverse else None,
+        scan_output_directions=(1,) if reverse else None,
+    )
+    return outputs, last, final
+
+
+def _step(build: GraphBuilder, cell: _Cell, value: Value, hidden: Value, state: Value) -> tuple[Value, Value]:
+    """Return the output and the state of one step."""
+    sums = []
+    for gate in range(4):
+        total = build.node(
+            "Add",
+            build.node("Gemm", value, cell.inputs[gate], transB=1),
+            build.node("Gemm", hidden, cell.recurrent[gate], transB=1),
+        )
+        sums.append(total)
+    i, f = (_gate(build, cell, gate, sums[gate], state, gate) for gate in (0, 1))
+    g = _activated(build, _normed(build, cell, 2, sums[2]), cell.activation)
+    after = build.node("Add", build.node("Mul", build.node("Sigmoid", f), state), build.node("Mul", build.node("Sigmoid", i), g))
+    if cell.clip > 0:
+        after = build.clip(after, -cell.clip, cell.clip)
+    o = build.node("Sigmoid", _gate(build, cell, 3, sums[3], after, 2))
+    made = build.node("Mul", o, _activated(build, after, cell.activation))
+    if cell.projection is not None:
+        made = build.node("Gemm", made, cell.projection, cell.projection_bias, transB=1)
+        if cell.projection_clip > 0:
+            made = build.clip(made, -cell.projection_clip, cell.projection_clip)
+    return made, after
+
+
+def _gate(build: GraphBuilder, cell: _Cell, gate: int, total: Value, state: Value, peephole: int) -> Value:
+    weight = cell.peepholes[peephole]
+    if weight is not None:
+        total = build.node("Add", total, build.node("Mul", state, weight))
+    return _normed(build, cell, gate, total)
+
+
+def _normed(build: GraphBuilder, cell: _Cell, gate: int, total: Value) -> Value:
+    norm, shift = cell.norms[gate], cell.biases[gate]
+    if norm is not None:
+        zero = build.constant(np.zeros((cell.size,), np.float32))
+        ones = build.constant(np.ones((cell.size,), np.float32))
+        total = build.node("LayerNormalization", total, ones, zero, axis=-1, epsilon=_EPSILON)
+        total = build.node("Mul", total, norm)
+    return total if shift is None else build.node("Add", total, shift)
+
+
+def _activated(build: GraphBuilder, value: Value, name: str) -> Value:
+    if name == "RELU6":
+        return build.clip(value, 0, 6)
+    return value if name == "NONE" else build.node({"RELU": "Relu", "TANH": "Tanh"}.get(name, "Tanh"), value)
+
+
+def _rnn(op: Operator, value: Value, places: tuple[int, int, int, int], activation: str, *, reverse: bool) -> Value:
+    """Return the outputs (time, batch, H) of a sequence of cells whose weights, biases and state are inputs `places`."""
+    build = op.build
+    if activation not in ("TANH", "RELU"):
+        op.unsupported(f"the activation {activation} of a sequence is not supported; TANH and RELU are")
+    weights, recurrent, shift, state = places
+    size = op.info(weights).shape[0]
+    zeros = build.constant(np.zeros(size, np.float32))
+    shifts = bias(op, shift, weights)
+    outputs, last = build.nodes(
+        "RNN",
+        value,
+        build.node("Unsqueeze", op.real(weights), build.ints(0)),
+        build.node("Unsqueeze", op.real(recurrent), build.ints(0)),
+        _lifted(build, [shifts if shifts is not None else zeros, zeros]),
+        None,
+        build.node("Unsqueeze", op.real(state), build.ints(0)),
+        outputs=2,
+        hidden_size=size,
+        direction="reverse" if reverse else "forward",
+        activations=(_NAMES[activation],),
+    )
+    _keep(op, state, build.node("Squeeze", last, build.ints(0)))
+    return build.node("Squeeze", outputs, build.ints(1))
+
+
+def _keep(op: Operator, index: int, value: Value) -> None:
+    """Assign a state, whose integers may stand for numbers."""
+    op.assign(index, quantized(op.build, value, op.info(index)))
+
+
+def _put_two(op: Operator, made: Sequence[Value], *, merges: bool) -> None:
+    if merges:
+        op.put(0, op.build.node("Concat", *made, axis=-1))
+        return
+    for index, value in enumerate(made):
+        op.put(index, value)

@@ -1,0 +1,76 @@
+"""What a model keeps from run to run: outputs of a run that are inputs of the next.
+
+A model's metadata names them (`sardonyx.states`); the inputs have defaults, which are what they are in the first run. Runs of one
+session that has such values wait for one another.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Self
+
+from sardonyx.dtypes import OnnxValue
+from sardonyx.forks import new_lock
+from sardonyx.formats.tflite import STATES
+from sardonyx.session.options import RunOptions
+
+__all__ = ["States"]
+
+Compute = Callable[
+    [Sequence[str] | None, Mapping[str, OnnxValue], RunOptions | None, Mapping[str, OnnxValue] | None], list[OnnxValue]
+]
+"""Computes outputs, as `InferenceSession.compute` does."""
+
+
+class States:
+    """The values that a session keeps."""
+
+    def __init__(self, triples: Sequence[Sequence[str]], outputs: Sequence[str]) -> None:
+        """Take variables with their inputs and outputs, either of which may be "", and all outputs of the model."""
+        self._inputs = {key: source for key, source, _ in triples if source}
+        self._outputs = {key: target for key, _, target in triples if target}
+        self.hidden = frozenset(self._outputs.values())
+        """The outputs that are none of the user's."""
+        self.visible = [name for name in outputs if name not in self.hidden]
+        """The others."""
+        self._lock = new_lock()
+        self._values: dict[str, OnnxValue] = {}
+
+    @classmethod
+    def of(cls, metadata: Mapping[str, str], outputs: Sequence[str]) -> Self | None:
+        """Return the states that a model's metadata names; None where there are none."""
+        text = metadata.get(STATES)
+        try:
+            triples = [] if text is None else json.loads(text)
+            whole = [[str(name) for name in triple] for triple in triples if len(triple) == 3]
+        except (ValueError, TypeError):
+            return None
+        return cls(whole, outputs) if whole else None
+
+    def around(self, compute: Compute) -> Compute:
+        """Return what computes outputs as `compute` does, with the values of the run before, and keeps those of this run."""
+
+        def run(
+            output_names: Sequence[str] | None,
+            feed: Mapping[str, OnnxValue],
+            options: RunOptions | None,
+            targets: Mapping[str, OnnxValue] | None,
+        ) -> list[OnnxValue]:
+            names = list(output_names) if output_names else self.visible
+            with self._lock:
+                kept = {self._inputs[key]: value for key, value in self._values.items() if key in self._inputs}
+                results = compute([*names, *self._outputs.values()], {**kept, **feed}, options, targets)
+                self._values.update(zip(self._outputs, results[len(names) :], strict=True))
+            return results[: len(names)]
+
+        return run
+
+    def share(self, other: States) -> None:
+        """Keep the values that `other` keeps, in the same place."""
+        self._values, self._lock = other._values, other._lock
+
+    def reset(self) -> None:
+        """Let the next run begin as the first one did."""
+        with self._lock:
+            self._values.clear()

@@ -1,0 +1,136 @@
+"""Recurrent cells, run twice: the second run goes on where the first ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from formats.tflite.cases.case import Case, drawn
+from support.flat_models import Sketch
+
+from sardonyx.dtypes import Array
+
+BATCH, TIME, INPUTS, UNITS = 2, 4, 3, 5
+Part = Array | tuple[int, ...] | None
+
+
+def cases() -> Iterator[Case]:
+    """Return the cases."""
+    yield from _lstm()
+    yield from _others()
+
+
+def _stateful(
+    name: str,
+    code: str,
+    feed: Array,
+    parts: Sequence[Part],
+    outputs: Sequence[Sequence[int]],
+    options: tuple[str, Mapping[str, Any]],
+    runs: int = 2,
+) -> Case:
+    """Return a case of a cell; a part that is a shape is a variable."""
+    sketch = Sketch()
+    indices = [sketch.input(feed.shape)]
+    for part in parts:
+        if part is None:
+            indices.append(-1)
+        elif isinstance(part, tuple):
+            indices.append(sketch.tensor(part, is_variable=True))
+        else:
+            indices.append(sketch.constant(part))
+    made = [sketch.tensor(shape) for shape in outputs]
+    mutating = [False, *(isinstance(part, tuple) for part in parts)]
+    sketch.operator(code, indices, made, options, mutating_variable_inputs=mutating)
+    return Case(name, sketch.model(made), [feed], runs=runs)
+
+
+def _gates(columns: int, *, coupled: bool = False, rows: int = UNITS, seed: int = 0) -> list[Part]:
+    found: list[Part] = [drawn((rows, columns), low=-0.5, high=0.5, seed=seed + gate) for gate in range(4)]
+    return [None, *found[1:]] if coupled else found
+
+
+def _vectors(count: int, seed: int, *, absent: bool = False) -> list[Part]:
+    return [None if absent else drawn((UNITS,), low=-0.5, high=0.5, seed=seed + index) for index in range(count)]
+
+
+def _parts(kind: str, seed: int = 0) -> list[Part]:
+    """Return weights to biases and the projection of a cell."""
+    coupled, projected = kind == "coupled", kind == "projection"
+    hidden = 2 if projected else UNITS
+    peepholes = _vectors(3, 20 + seed, absent=kind not in ("peepholes", "coupled"))
+    biases = _vectors(4, 30 + seed)
+    if coupled:
+        peepholes[0] = biases[0] = None
+    projection: list[Part] = [drawn((hidden, UNITS), seed=40), drawn((hidden,), seed=41)] if projected else [None, None]
+    return [
+        *_gates(INPUTS, coupled=coupled, seed=seed),
+        *_gates(hidden, coupled=coupled, seed=10 + seed),
+        *peepholes,
+        *biases,
+        *projection,
+    ]
+
+
+def _lstm() -> Iterator[Case]:
+    options = {"fused_activation_function": "TANH"}
+    for kind in ("plain", "peepholes", "coupled", "projection", "norms", "clip"):
+        hidden = 2 if kind == "projection" else UNITS
+        clips = {"cell_clip": 0.3} if kind == "clip" else {"proj_clip": 0.4} if kind == "projection" else {}
+        states: list[Part] = [(BATCH, hidden), (BATCH, UNITS)]
+        norms = _vectors(4, 50) if kind == "norms" else []
+        parts = [*_parts(kind), *states, *norms]
+        yield _stateful(f"LSTM {kind}", "LSTM", drawn((BATCH, INPUTS)), parts, [(BATCH, hidden)], ("LSTMOptions", options | clips))
+        for major in (False, True):
+            outer = (TIME, BATCH) if major else (BATCH, TIME)
+            table = ("UnidirectionalSequenceLSTMOptions", options | clips | {"time_major": major})
+            name = f"UNIDIRECTIONAL_SEQUENCE_LSTM {kind} {major}"
+            yield _stateful(name, "UNIDIRECTIONAL_SEQUENCE_LSTM", drawn((*outer, INPUTS)), parts, [(*outer, hidden)], table)
+    both: list[Part] = [*_parts("plain"), *_parts("plain", 7), *[(BATCH, UNITS)] * 4, *[None] * 9]
+    for merges in (False, True):
+        outer = (BATCH, TIME)
+        shapes = [(*outer, 2 * UNITS)] if merges else [(*outer, UNITS)] * 2
+        table = ("BidirectionalSequenceLSTMOptions", options | {"merge_outputs": merges, "time_major": False})
+        yield _stateful(
+            f"BIDIRECTIONAL_SEQUENCE_LSTM {merges}",
+            "BIDIRECTIONAL_SEQUENCE_LSTM",
+            drawn((*outer, INPUTS)),
+            both,
+            shapes,
+            table,
+            1 if merges else 2,
+        )
+
+
+def _others() -> Iterator[Case]:
+    cell: list[Part] = [drawn((UNITS, INPUTS)), drawn((UNITS, UNITS), seed=1), drawn((UNITS,)), (BATCH, UNITS)]
+    for activation in ("TANH", "RELU"):
+        option = {"fused_activation_function": activation}
+        yield _stateful(f"RNN {activation}", "RNN", drawn((BATCH, INPUTS)), cell, [(BATCH, UNITS)], ("RNNOptions", option))
+        for major in (False, True):
+            outer = (TIME, BATCH) if major else (BATCH, TIME)
+            table = ("SequenceRNNOptions", option | {"time_major": major})
+            name = f"UNIDIRECTIONAL_SEQUENCE_RNN {activation} {major}"
+            yield _stateful(name, "UNIDIRECTIONAL_SEQUENCE_RNN", drawn((*outer, INPUTS)), cell, [(*outer, UNITS)], table)
+    both = [*cell, *cell[:2], drawn((UNITS,), seed=3), cell[3], None, None, None]
+    table = ("BidirectionalSequenceRNNOptions", {"fused_activation_function": "TANH", "merge_outputs": False})
+    outer = (BATCH, TIME)
+    yield _stateful(
+        "BIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN", drawn((*outer, INPUTS)), both, [(*outer, UNITS)] * 2, table
+    )
+    for rank, with_bias in ((1, True), (2, False)):
+        filters, memory = 6, 4
+        weights: list[Part] = [drawn((filters, INPUTS)), drawn((filters, memory), seed=1)]
+        parts: list[Part] = [*weights, drawn((filters // rank,)) if with_bias else None, (BATCH, filters * memory)]
+        table = ("SVDFOptions", {"rank": rank, "fused_activation_function": "RELU"})
+        yield _stateful(f"SVDF {rank}", "SVDF", drawn((BATCH, INPUTS)), parts, [(BATCH, filters // rank)], table)
+    shape = (1, UNITS)
+    joined = INPUTS + UNITS
+    sketch = Sketch()
+    feeds = [drawn((1, INPUTS)), drawn(shape, seed=1), drawn(shape, seed=2)]
+    x, hidden, state = (sketch.input(feed.shape) for feed in feeds)
+    w, b = sketch.constant(drawn((4 * UNITS, joined), low=-0.5, high=0.5)), sketch.constant(drawn((4 * UNITS,)))
+    made = [sketch.tensor(size) for size in (shape, shape, (1, joined), (1, 4 * UNITS))]
+    options = ("LSTMOptions", {"kernel_type": "BASIC", "fused_activation_function": "TANH"})
+    sketch.operator("LSTM", [x, hidden, w, b, state], made, options, version=2)
+    yield Case("LSTM basic", sketch.model(made[:2]), feeds)
