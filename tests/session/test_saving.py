@@ -7,6 +7,7 @@ import pytest
 from support.models import model as model_of
 
 import sardonyx as ort
+from sardonyx.formats.models import load
 from sardonyx.session.saving import save_model
 
 _CONV = """graph(x: float[n, 3, 8, 8]) -> (y: float[n, 8, 6, 6]) {
@@ -96,3 +97,29 @@ def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         save_model(model_of(_CONV), tmp_path / "none" / "m.ort")
     with pytest.raises(ort.InvalidArgument, match="there is no format 'NONE'"):
         save_model(model_of(_CONV), tmp_path / "m.ort", "NONE")
+
+
+@pytest.mark.parametrize(
+    ("opset", "operator"),
+    [(18, "Mish(x)"), (14, "HardSwish(x)"), (24, "Swish(x)"), (19, "CastLike(x, x)"), (18, "ReduceLogSumExp(x)"), (13, "Elu(x)")],
+)
+def test_operators_that_onnxruntime_has_no_kernels_for_are_expanded(tmp_path: Path, opset: int, operator: str) -> None:
+    """By the standard's function bodies, as it does before it saves; others stay."""
+    model = model_of(f"graph(x: float[2, 3]) -> (y: float[?, ?]) {{\ny = {operator}\n}}", opset=opset)
+    feed = {"x": np.random.default_rng(2).standard_normal((2, 3)).astype(np.float32)}
+    expected = ort.InferenceSession(model).run(None, feed)[0]
+    save_model(model, tmp_path / "m.ort")
+    np.testing.assert_allclose(_peer(tmp_path / "m.ort", feed)[0], expected, atol=1e-5)  # type: ignore[index]
+    assert ("Elu" in {node.op_type for node in load(tmp_path / "m.ort").graph}) is (operator == "Elu(x)")
+
+
+def test_operators_that_others_do_not_know_are_said(tmp_path: Path) -> None:
+    """In a file that others could read."""
+    model = model_of("graph(x: float[2]) -> (y: float[2]) {\ny = own.Mine(x)\n}")
+    assert [loss.where for loss in save_model(model, tmp_path / "m.onnx")] == ["1 of own.Mine"]
+
+
+def test_nodes_of_other_operator_sets_are_said(tmp_path: Path) -> None:
+    """A file has one version of each."""
+    model = model_of("graph(x: float[2, 2]) -> (y: float[2, 2]) {\na = Softmax:11(x)\ny = Softmax(a)\n}")
+    assert [loss.where for loss in save_model(model, tmp_path / "m.onnx")] == ["1 of Softmax of opset 11"]

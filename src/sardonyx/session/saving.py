@@ -20,6 +20,7 @@ from sardonyx.optimize.contract import Context
 from sardonyx.optimize.edit import take_over
 from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
 from sardonyx.providers.reference.provider import evaluate
+from sardonyx.session.function_bodies import expand
 
 __all__ = ["save_model"]
 
@@ -27,7 +28,12 @@ _ONNX, _ORT, _PACKAGE = "ONNX", "ORT", "NNPackage"
 _STANDARD = (_ONNX, _ORT, _PACKAGE)
 """Formats whose operators are those of ONNX."""
 _KNOWN_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.training", "ai.onnx.preview.training", "com.microsoft")
-_MOST_NAMED = 5
+_MOST_NAMED, _MOST_ROUNDS = 5, 8
+_WITHOUT_KERNELS = frozenset(
+    "CastLike CausalConvWithState CenterCropPad FlexAttention GroupNormalization HardSwish LinearAttention Mish "
+    "NegativeLogLikelihoodLoss ReduceLogSum ReduceLogSumExp SequenceMap SoftmaxCrossEntropyLoss SwiGLU Swish".split()
+)
+"""Operators of the standard that ONNX Runtime 1.32 has no kernels for, but their function bodies; measured by what it saves."""
 
 
 def save_model(model: Model, path: Path, name: str = "", *, data_name: str = "", least_bytes: int = 4096) -> Sequence[Loss]:
@@ -63,6 +69,7 @@ def save_model(model: Model, path: Path, name: str = "", *, data_name: str = "",
     infer_graph(model)
     if chosen.name != _ORT:
         return (*losses, *models.save(model, path, chosen.name))
+    _expand_operators(model)
     with without_fork():
         from sardonyx.formats.ort.write import write  # which few models need
 
@@ -94,6 +101,17 @@ def _of_other_versions(model: Model) -> Iterator[Loss]:
                 found.append(f"{node.op_type} of opset {node.version}")
     for what, count in collections.Counter(found).most_common(_MOST_NAMED):
         yield Loss(f"{count} of {what}", "the file reads it under a later operator set, since it holds models of several")
+
+
+def _expand_operators(model: Model) -> None:
+    """Put the standard's function bodies in the place of operators that ONNX Runtime runs so, as it does before it saves."""
+    for _ in range(_MOST_ROUNDS):
+        nodes = [node for node in all_nodes(model) if not node.domain and node.op_type in _WITHOUT_KERNELS]
+        if not nodes or not expand(model, nodes):
+            break
+    for graph in all_graphs(model):
+        _store_constants(graph)
+    infer_graph(model)
 
 
 def _store_constants(graph: Graph) -> None:
