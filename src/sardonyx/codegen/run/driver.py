@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -116,6 +116,9 @@ class StepTable:
         first_step = first_relocation + 3 * len(pointers)
         first_pointer = first_step + _STEP_WORDS * len(steps)
         first_param = first_pointer + len(pointers)
+        self._first_step = first_step
+        self._counts = [(len(step.buffers), len(step.params), len(step.scalars)) for step in steps]
+        self._places: list[tuple[int, int]] = []
         words = [0] * first_relocation
         words[_STEPS], words[_RELOCATIONS], words[_THREADS], words[_LAST] = first_step, len(pointers), threads, len(steps)
         words[_FLUSH] = int(flush)
@@ -125,6 +128,7 @@ class StepTable:
         self._inner: list[int] = []
         for step in steps:
             param += len(step.scalars)
+            self._places.append((first_relocation + 3 * (pointer - first_pointer), param))
             self._inner += (len(words) + 1, len(words) + 2)
             words += (step.kernel, 8 * pointer, 8 * param, step.tasks, min(step.together or MOST_TASKS, MOST_TASKS))
             pointer += len(step.buffers)
@@ -136,7 +140,26 @@ class StepTable:
         """Return the same steps in memory of their own, for a concurrent run."""
         other = object.__new__(StepTable)
         other.threads, other._bases, other._inner = self.threads, self._bases, self._inner
+        other._first_step, other._counts, other._places = self._first_step, self._counts, self._places
         other._adopt(self._words.copy(), self.address)
+        return other
+
+    def with_calls(self, calls: Mapping[int, KernelCall]) -> StepTable | None:
+        """Return the same steps but for some of other sizes; None where one has more or fewer buffers or parameters."""
+        other = self.copy()
+        words = other._words
+        for index, call in calls.items():
+            first = self._first_step + _STEP_WORDS * index
+            words[first + 3] = call.tasks
+            if not call.tasks:
+                continue
+            if self._counts[index] != (len(call.buffers), len(call.params), len(call.scalars)):
+                return None
+            relocation, param = self._places[index]
+            for buffer in call.buffers:
+                words[relocation + 1], words[relocation + 2] = _BASES + buffer.base, buffer.offset_bytes
+                relocation += 3
+            words[param - len(call.scalars) : param + len(call.params)] = [*reversed(call.scalars), *call.params]
         return other
 
     @property

@@ -26,6 +26,7 @@ from sardonyx.ops.schema import place_of
 from sardonyx.providers.cpu.expressions import ElementwiseSpec, argument_of
 from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.precision import Precision
+from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Control, KernelLaunch, Plan
 
 __all__ = ["KeptWeights", "KernelSpec", "Lowering", "Write"]
@@ -245,6 +246,7 @@ class Lowering:
         pitched: bool = False,
         together: int = 0,
         failure: str = "",
+        unless: Callable[[Sizes], bool] | None = None,
         shares: Sequence[tuple[int, int]] = (),
         control: Control | None = None,
     ) -> None:
@@ -255,12 +257,21 @@ class Lowering:
         launch = KernelLaunch(name, place, symbol, tuple(buffers), tuple(writes), plan, tuple(in_place), pitched, nodes)
         scalars = self._scalars.get(group, ())
         launch = dataclasses.replace(launch, together=together, failure=failure, scalars=scalars, control=control)
-        self.steps.append(dataclasses.replace(launch, shares=tuple(shares)) if shares else launch)
+        self.steps.append(dataclasses.replace(launch, shares=tuple(shares), unless=unless))
 
-    def move(self, name: str, symbol: str, buffers: Sequence[Buffer], plan: Plan, node: Node | None = None) -> None:
+    def move(
+        self,
+        name: str,
+        symbol: str,
+        buffers: Sequence[Buffer],
+        plan: Plan,
+        node: Node | None = None,
+        *,
+        unless: Callable[[Sizes], bool] | None = None,
+    ) -> None:
         """Run a kernel that copies its first buffer to its last, for `node` or for no node of the graph."""
         place, nodes = (name, ()) if node is None else (place_of(node), (self.places[node],) if node in self.places else ())
-        self.steps.append(KernelLaunch(name, place, symbol, tuple(buffers), (len(buffers) - 1,), plan, nodes=nodes))
+        self.steps.append(KernelLaunch(name, place, symbol, tuple(buffers), (len(buffers) - 1,), plan, nodes=nodes, unless=unless))
 
     def epilogue(self, group: Group, head: ElementExpr | None = None) -> tuple[ElementExpr, list[Value]]:
         """Return the group's tail: the element to store, and the tensors that it reads besides the anchor's result.

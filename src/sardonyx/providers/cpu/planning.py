@@ -10,7 +10,7 @@ from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import STATUS, Buffer, KernelLaunch
 from sardonyx.providers.cpu.storage import Storage, addressed_bytes, size_bytes
 
-__all__ = ["impossible_buffers", "plan_steps"]
+__all__ = ["impossible_buffers", "plan_step", "plan_steps"]
 
 
 def plan_steps(storage: Storage, sizes: Sizes) -> tuple[list[tuple[Sequence[int], int]], dict[int, SardonyxError]]:
@@ -22,8 +22,7 @@ def plan_steps(storage: Storage, sizes: Sizes) -> tuple[list[tuple[Sequence[int]
     broken: dict[int, SardonyxError] = {}
     for index, step in enumerate(storage.steps):
         try:
-            _check_sizes(step, sizes)
-            params, tasks = _planned(step, sizes)
+            params, tasks = plan_step(step, sizes)
         except SardonyxError as error:
             if not flow.is_conditional(index):
                 raise
@@ -31,6 +30,14 @@ def plan_steps(storage: Storage, sizes: Sizes) -> tuple[list[tuple[Sequence[int]
             params, tasks = (), 0
         planned.append((params if step.control is None else flow.params(index, step.control, params, sizes), tasks))
     return planned, broken
+
+
+def plan_step(step: KernelLaunch, sizes: Sizes) -> tuple[Sequence[int], int]:
+    """Return the parameters and tasks of a step; raises InvalidArgument where it cannot work with such sizes."""
+    if step.unless is not None and step.unless(sizes):
+        return (), 0
+    _check_sizes(step, sizes)
+    return _planned(step, sizes)
 
 
 def impossible_buffers(steps: Sequence[KernelLaunch], broken: dict[int, SardonyxError], sizes: Sizes) -> set[Buffer]:

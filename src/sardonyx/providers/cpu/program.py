@@ -25,6 +25,7 @@ from sardonyx.providers.cpu.counted import cut_to_size, with_room
 from sardonyx.providers.cpu.guard import Fence, place_fenced
 from sardonyx.providers.cpu.library import timed_driver_for
 from sardonyx.providers.cpu.planning import impossible_buffers, plan_steps
+from sardonyx.providers.cpu.rebind import Rebinder
 from sardonyx.providers.cpu.sizes import Sizes, solve
 from sardonyx.providers.cpu.steps import STATUS, Buffer, KernelLaunch
 from sardonyx.providers.cpu.storage import Home, Storage, item_bytes
@@ -102,6 +103,8 @@ class CpuProgram:
         used = {buffer: None for step in storage.steps for buffer in step.buffers}
         fixed = (buffer for buffer in used if buffer.base is None and storage.homes[buffer][0] is not Home.ARENA)
         self._fixed = {buffer: self._place(buffer, (), Sizes({})) for buffer in fixed}
+        is_plain = self._constants is None and not storage.flow.has_bodies
+        self._rebinder = Rebinder(storage, kernels, self._address, self._table_of) if is_plain else None
         self.shares = frozenset() if storage.flow.has_bodies else _shares(storage)
         """Which outputs may lie in the memory of which inputs, by number."""
 
@@ -118,6 +121,10 @@ class CpuProgram:
                     f"{item.place}: a size of its target shape is 0, which copies {sizes(item.copied)} of its input; give the "
                     "session a path, or bytes of at most a MiB, from which it can build the model for that"
                 )
+        if self._rebinder is not None:
+            placed = self._rebinder.bind(sizes)
+            tables = _Tables(placed.table, self._driver, [], sizes, {})
+            return Bound(self._specs(sizes), placed.arena_bytes, tables, self._counted(placed.offsets, sizes))
         planned, broken = plan_steps(self._storage, sizes)
         empty = impossible_buffers(self._storage.steps, broken, sizes)
         blocks: list[int] = []
@@ -128,18 +135,26 @@ class CpuProgram:
             offsets, arena_bytes = [block.first for block in place_fenced(blocks)], 0
         steps = []
         for step, (params, tasks) in zip(self._storage.steps, planned, strict=True):
-            buffers = [self._fixed.get(buffer) or self._place(buffer, offsets, sizes) for buffer in step.buffers]
+            buffers = [self._address(buffer, offsets, sizes) for buffer in step.buffers]
             steps.append(driver.KernelCall(self._kernels[step.symbol], buffers, params, tasks, step.together, step.scalars))
         for index in broken:
             pointers = [driver.Buffer(driver.STATUS)] * max(len(steps[index].buffers), 1)
             steps[index] = driver.KernelCall(self._driver.refusal, pointers, (), 1)
+        tables = _Tables(self._table_of(steps), self._driver, blocks, sizes, broken)
+        return Bound(self._specs(sizes), arena_bytes, tables, self._counted(offsets, sizes))
+
+    def _address(self, buffer: Buffer, offsets: Sequence[int], sizes: Sizes) -> driver.Buffer:
+        return self._fixed.get(buffer) or self._place(buffer, offsets, sizes)
+
+    def _table_of(self, steps: Sequence[driver.KernelCall]) -> StepTable:
         bases = _FIRST_INPUT - 1 + len(self._shapes) + len(self._outputs)
-        table = StepTable(steps, bases, threads=self._threads, flush=self.flushes_denormals)
-        specs = tuple(
+        return StepTable(steps, bases, threads=self._threads, flush=self.flushes_denormals)
+
+    def _specs(self, sizes: Sizes) -> tuple[TensorSpec | None, ...]:
+        """Return what outputs are, None for those whose size only the run shows."""
+        return tuple(
             TensorSpec(buffer.dtype, sizes.shape(buffer.shape)) if buffer.count is None else None for buffer in self._outputs
         )
-        counted = self._counted(offsets, sizes)
-        return Bound(specs, arena_bytes, _Tables(table, self._driver, blocks, sizes, broken), counted)
 
     def _counted(self, offsets: Sequence[int], sizes: Sizes) -> tuple[CountedOutput, ...]:
         """Return where outputs lie whose size only the run shows."""

@@ -128,6 +128,8 @@ class KernelLaunch:
     """
     scalars: tuple[int, ...] = ()
     """Numbers of the group's expression, as words: see `codegen.emit.scalars`."""
+    unless: Callable[[Sizes], bool] | None = None
+    """With sizes for which it holds there is nothing to do, and the plan is not asked: another step does what this one would."""
     shares: tuple[tuple[int, int], ...] = ()
     """Which of the buffers that it reads and writes may be one memory: it then leaves there what it would have copied."""
     control: Control | None = None

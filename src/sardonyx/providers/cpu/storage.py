@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.arena import Lifetime, PlacedBlock, place
 from sardonyx.dtypes import DataType
+from sardonyx.ir import Expr
 from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.flow import Flow
 from sardonyx.providers.cpu.sizes import Sizes
@@ -73,10 +74,17 @@ class Storage:
         """Return for each place in the arena its size in bytes; those of the buffers in `empty` take none."""
         return [0 if tenant.buffer in empty else size_bytes(tenant.buffer, sizes) for tenant in self._tenants]
 
+    def block_dims(self) -> list[set[Expr]]:
+        """Return for each place in the arena the expressions that its size depends on."""
+        return [{dim for dim in tenant.buffer.shape if isinstance(dim, Expr)} for tenant in self._tenants]
+
+    def place(self, blocks: Sequence[int]) -> tuple[list[int], int]:
+        """Return for each place in the arena its offset, where it has so many bytes, and the bytes of the whole arena."""
+        return place([Lifetime(size, tenant.first, tenant.last) for size, tenant in zip(blocks, self._tenants, strict=True)])
+
     def arena(self, sizes: Sizes, empty: Collection[Buffer] = ()) -> tuple[list[int], int]:
         """Return for each place in the arena its offset in bytes, and the bytes of the whole arena; `empty` as in `blocks`."""
-        blocks = self.blocks(sizes, empty)
-        return place([Lifetime(size, tenant.first, tenant.last) for size, tenant in zip(blocks, self._tenants, strict=True)])
+        return self.place(self.blocks(sizes, empty))
 
     def placed(self, sizes: Sizes) -> list[PlacedBlock]:
         """Return what lies in the arena, called by the step that fills it first."""

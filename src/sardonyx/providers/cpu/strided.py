@@ -27,7 +27,7 @@ from sardonyx.providers.cpu.lowering import KernelSpec, Lowering
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Plan
 
-__all__ = ["TASK_ELEMENTS", "StridedDim", "copy_region", "dense_strides", "idle", "moved_type"]
+__all__ = ["TASK_ELEMENTS", "StridedDim", "copy_region", "dense_strides", "moved_type"]
 
 TASK_ELEMENTS = 1 << 14
 """Elements of one task."""
@@ -88,17 +88,7 @@ def copy_region(
     dims = _merged(region)
     plane = _plane_of(dims)
     kernel, plan = _by_rows(kind, dims) if plane is None else _by_planes(kind, dims, plane)
-    low.move(name, low.kernel(kernel), [source, result], plan if unless is None else idle(plan, unless), node)
-
-
-def idle(plan: Plan, when: Callable[[Sizes], bool]) -> Plan:
-    """Return a plan that has no tasks with sizes for which `when` holds."""
-
-    def planned(sizes: Sizes) -> tuple[Sequence[int], int]:
-        params, tasks = plan(sizes)
-        return params, 0 if when(sizes) else tasks
-
-    return planned
+    low.move(name, low.kernel(kernel), [source, result], plan, node, unless=unless)
 
 
 def _merged(region: Sequence[StridedDim]) -> list[StridedDim]:

@@ -35,6 +35,13 @@ def test_new_keys_need_not_be_as_many_as_queries(N):
         np.testing.assert_allclose(found, wanted, atol=3e-6)
 
 
+def test_former_keys_are_copied_without_queries():
+    """The caches are what they were, and the new keys."""
+    feeds = cached(2, 0, 300, N=2)
+    for found, wanted in zip(run_cpu(CACHED, feeds, opset=23), reference(CACHED, feeds, opset=23), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 def test_one_session_takes_few_and_many_queries():
     """A prompt, then token after token, in one session."""
     session = cpu_session(CACHED, opset=23)

@@ -104,8 +104,8 @@ class RowAttentionParams:
         return [*sizes, *self.q, *self.k, *self.v, *self.y, *self.mask, float_word(self.scale)]
 
     def tasks(self) -> int:
-        """Return how many tasks it is."""
-        return self.B * self.M * self.pieces if self.S else 0
+        """Return how many tasks it is; without queries former keys are still to be copied."""
+        return self.B * self.M * self.pieces if self.S or self.P else 0
 
     def joins(self) -> int:
         """Return how many tasks joining is: none where there is one piece."""

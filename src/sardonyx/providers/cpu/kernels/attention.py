@@ -30,7 +30,7 @@ from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
-from sardonyx.providers.cpu.strided import StridedDim, copy_region, dense_strides, idle
+from sardonyx.providers.cpu.strided import StridedDim, copy_region, dense_strides
 from sardonyx.providers.cpu.views import View, view_of
 
 _Q, _K, _V, _MASK, _PAST_KEY, _PAST_VALUE, _NONPAD = range(7)
@@ -262,7 +262,7 @@ def _attend_many(low: Lowering, group: Group, call: AttentionSpec, operands: Seq
         return params.words(low.target, low.threads), params.tasks(low.target, low.threads)
 
     buffers = [*(buffer for buffer, _ in operands), result[0], scratch, *mask.buffers]
-    low.step(group, symbol, buffers, writes=[3, 4], plan=idle(plan, mask.is_by_rows), together=together(low.threads))
+    low.step(group, symbol, buffers, writes=[3, 4], plan=plan, together=together(low.threads), unless=mask.is_by_rows)
 
 
 def rows_of(low: Lowering, value: Value, heads: Heads) -> tuple[Buffer, RowStrides]:

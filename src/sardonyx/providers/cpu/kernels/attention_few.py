@@ -166,17 +166,25 @@ def attend_few(
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         check(sizes)
         params = params_of(sizes)
-        return params.words(), params.tasks() if mask.is_by_rows(sizes) else 0
+        return params.words(), params.tasks()
 
     def join(sizes: Sizes) -> tuple[list[int], int]:
         params = params_of(sizes)
-        return params.words(), params.joins() if mask.is_by_rows(sizes) else 0
+        return params.words(), params.joins()
+
+    def is_many(sizes: Sizes) -> bool:
+        return not mask.is_by_rows(sizes)
+
+    def is_one(sizes: Sizes) -> bool:
+        return is_many(sizes) or sizes(heads.T) <= PIECE
 
     (q, _), (k, _), (v, _) = operands
     buffers = [q, k, v, result[0], parts, few.lengths or q, *(few.former or (k, v)), *mask.rows]
     writes = [3, 4] if few.former is None else [3, 4, 1, 2]
-    low.step(group, symbol, buffers, writes=writes, plan=plan, shares=[] if few.former is None else [(6, 1), (7, 2)])
-    low.step(group, low.kernel(JoinKernel()), buffers[:_JOINED], writes=[3, 4], plan=join)
+    low.step(
+        group, symbol, buffers, writes=writes, plan=plan, unless=is_many, shares=[] if few.former is None else [(6, 1), (7, 2)]
+    )
+    low.step(group, low.kernel(JoinKernel()), buffers[:_JOINED], writes=[3, 4], plan=join, unless=is_one)
 
 
 _JOINED = 5

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 
 from sardonyx.codegen.emit.expr import argument, constant, select
 from sardonyx.codegen.emit.types import BOOL, F32
@@ -127,7 +128,7 @@ def _is_always_by_rows(shape: Shape, scores: Shape) -> bool:
 
 
 def _is_by_rows(queries: int, shape: Shape, scores: Shape, sizes: Sizes) -> bool:
-    return queries <= FEW and (not shape or sizes(shape[3]) == sizes(scores[3]))
+    return queries <= FEW and (not shape or shape[3] == scores[3] or sizes(shape[3]) == sizes(scores[3]))
 
 
 def _numbers(low: Lowering, mask: Buffer) -> Buffer:
@@ -149,21 +150,28 @@ def _packed(low: Lowering, mask: Buffer, shape: Shape, scores: Shape, width: int
     symbol = low.kernel(PackKernel(width))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
-        if _is_by_rows(sizes(S), shape, scores, sizes):
-            return [], 0
         own_S, own_T = sizes(shape[2]), sizes(shape[3])
         stride_k, stride_n = 0 if own_T == 1 else 1, 0 if own_S == 1 else own_T
         params = PackParams(K=sizes(T), N=sizes(S), stride_k=stride_k, stride_n=stride_n, stride_batch=own_S * own_T)
         return params.words(), params.tasks(width, sizes.product(shape[:2]))
 
-    return _once(low, "Pack", symbol, mask, (product(shape[:2]), -(-S // width), T, width), plan)
+    panels = (product(shape[:2]), -(-S // width), T, width)
+    return _once(low, "Pack", symbol, mask, panels, plan, lambda sizes: _is_by_rows(sizes(S), shape, scores, sizes))
 
 
-def _once(low: Lowering, name: str, symbol: str, source: Buffer, shape: Shape, plan: Plan) -> Buffer:
+def _once(
+    low: Lowering,
+    name: str,
+    symbol: str,
+    source: Buffer,
+    shape: Shape,
+    plan: Plan,
+    unless: Callable[[Sizes], bool] | None = None,
+) -> Buffer:
     """Return the buffer that a kernel makes of `source`: by a new step, unless one before made the same."""
     for step in low.steps:
         if step.symbol == symbol and step.name == name and step.buffers[0] is source and step.buffers[1].shape == shape:
             return step.buffers[1]
     result = low.temporary(DataType.FLOAT, shape)
-    low.move(name, symbol, [source, result], plan)
+    low.move(name, symbol, [source, result], plan, unless=unless)
     return result

@@ -28,7 +28,7 @@ from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, index_type, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import STATUS, Buffer
-from sardonyx.providers.cpu.strided import dense_strides, idle
+from sardonyx.providers.cpu.strided import dense_strides
 
 _QUERY, _KEY, _VALUE, _PAST_KEY, _PAST_VALUE, _LENGTHS, _LONGEST, _COS, _SIN = range(9)
 """The inputs that are compiled with."""
@@ -271,5 +271,5 @@ def _seen(low: Lowering, group: Group, spec: GroupQuerySpec, lengths: Buffer) ->
         def plan(sizes: Sizes) -> tuple[list[int], int]:
             return [sizes(S), sizes(T), spec.window], sizes(B) * -(-sizes(S) // width)
 
-        low.step(group, symbol, [lengths, panels], writes=[1], plan=idle(plan, mask.is_by_rows))
+        low.step(group, symbol, [lengths, panels], writes=[1], plan=plan, unless=mask.is_by_rows)
     return dataclasses.replace(mask, buffers=(low.shared[key],))

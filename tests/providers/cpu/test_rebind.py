@@ -1,0 +1,83 @@
+"""Binding again, from the binding before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.cpu_run import cpu_session
+
+from sardonyx.dtypes import Array
+from sardonyx.ir.shape import symbol
+from sardonyx.providers.cpu.rebind import Rebinder, TracedSizes
+from sardonyx.providers.cpu.sizes import Sizes
+
+CACHED = """graph(x: float[b, s, 8], w: float[8, 8], pk: float[b, 2, p, 4], pv: float[b, 2, p, 4]) -> (y, keys, values) {
+    q = MatMul(x, w) k = Relu(q) v = Neg(q)
+    z, keys, values = Attention(q, k, v, _, pk, pv) {q_num_heads = 2, kv_num_heads = 2}
+    y = Softmax(z) }"""
+
+
+def rebinder(session: Any) -> Rebinder:
+    """That of the program which the session runs, inside of what callers see."""
+    found: Rebinder = session._runner.built.executor.only.step.program._rebinder
+    return found
+
+
+def feeds(B: int, S: int, P: int) -> dict[str, Array]:
+    rng = np.random.default_rng(P)
+    shapes = {"x": (B, S, 8), "w": (8, 8), "pk": (B, 2, P, 4), "pv": (B, 2, P, 4)}
+    return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def test_sizes_note_what_they_are_asked_for() -> None:
+    """Expressions, once each, until they are taken; numbers need none."""
+    n, m = symbol("n"), symbol("m")
+    sizes = TracedSizes({"n": 3, "m": 4})
+    assert (sizes(n), sizes(7), sizes.shape((n, 2)), sizes.product((n, m))) == (3, 7, (3, 2), 12)
+    assert sizes.take_asked() == {n, m}
+    assert sizes.take_asked() == set()
+
+
+SEQUENCES = {
+    "grows": [(1, 1, P) for P in range(250, 265)],
+    "jumps": [(1, 1, 0), (1, 1, 600), (1, 1, 3), (1, 1, 601)],
+    "prompts": [(1, 40, 0), (1, 1, 40), (1, 1, 41), (2, 9, 5), (2, 8, 5), (2, 30, 300), (1, 1, 42)],
+    "nothing": [(1, 1, 5), (0, 1, 5), (1, 0, 5), (1, 1, 6)],
+}
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_a_session_that_has_seen_other_sizes_computes_the_same(name: str) -> None:
+    """To the bit what a new session does."""
+    session = cpu_session(CACHED, opset=23)
+    for sizes in SEQUENCES[name]:
+        feed = feeds(*sizes)
+        for found, wanted in zip(session.run(None, feed), cpu_session(CACHED, opset=23).run(None, feed), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
+def test_steps_that_no_changed_size_decides_stay() -> None:
+    """And the table is that of the binding before, but for the others."""
+    session = cpu_session(CACHED, opset=23)
+    session.run(None, feeds(1, 1, 300))
+    found = rebinder(session)
+    before, after, again = (found.bind(Sizes({"b": 1, "s": 1, "p": P})) for P in (300, 301, 301))
+    same = [one is other for one, other in zip(before.steps, after.steps, strict=True)]
+    assert any(same)
+    assert not all(same)
+    assert after.table.size_bytes == before.table.size_bytes
+    assert all(one is other for one, other in zip(after.steps, again.steps, strict=True))
+
+
+def test_places_that_grow_get_some_space() -> None:
+    """So that not every step of a decoder moves all of them."""
+    session = cpu_session("graph(x: float[n]) -> (y) { a = Softmax(x) y = Softmax(a) }")
+    session.run(None, {"x": np.ones(1000, np.float32)})
+    found = rebinder(session)
+    first, second, third = (found.bind(Sizes({"n": n})) for n in (1000, 1001, 1002))
+    assert list(first.capacities) == list(first.blocks)
+    assert third.offsets is second.offsets
+    assert all(need <= have for need, have in zip(third.blocks, third.capacities, strict=True))
+    assert found.bind(Sizes({"n": 100})).arena_bytes < first.arena_bytes
