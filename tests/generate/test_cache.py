@@ -113,6 +113,17 @@ def test_rows_of_shared_caches_are_joined_with_their_lengths() -> None:
     assert (joined.lengths.tolist(), joined.feeds()["past"][0, 0, 0, 0]) == ([1], 2)
 
 
+def test_rows_of_a_shared_cache_change_places_in_its_buffers() -> None:
+    """What is bound stays bound."""
+    cache = SharedCache([SLOT], 2)
+    cache.targets(2)["present"][:, :, :2] = np.array([1, 2])[:, None, None, None]
+    cache.advance(2)
+    held = cache.feeds()["past"]
+    cache.select([1, 1])
+    assert cache.feeds()["past"] is held
+    assert held[:, 0, 0, 0].tolist() == [2, 2]
+
+
 def test_a_size_that_the_model_leaves_open_is_an_error() -> None:
     """It names the cache."""
     slot = CacheSlot("0", "past", "present", DataType.FLOAT, (None, None, None, 3), 0, 2, False)

@@ -186,12 +186,19 @@ class SharedCache:
         self.lengths += count
 
     def select(self, rows: Sequence[int]) -> None:
-        """Keep these rows, in this order; nothing is copied where they are what it has."""
+        """Keep these rows, in this order; nothing is copied where they are what it has, and buffers stay where as many are kept."""
         if list(rows) == list(range(self.rows)):
             return
-        self._arrays = {slot.key: take_rows(self._arrays[slot.key], slot.batch_axis, rows) for slot in self._slots}
-        self.step = None
+        used, stays = int(self.lengths.max(initial=0)), len(rows) == self.rows
+        for slot in self._slots:
+            index = [slice(None)] * len(slot.shape)
+            index[slot.length_axis] = slice(0, used)
+            kept = take_rows(self._arrays[slot.key][tuple(index)], slot.batch_axis, rows)
+            if not stays:
+                self._arrays[slot.key] = empty_past(slot, len(rows), self.capacity)
+            self._arrays[slot.key][tuple(index)] = kept
         self.lengths, self.rows = self.lengths[np.asarray(rows, np.int64)], len(rows)
+        self.step = self.step if stays else None
 
     def cut(self, length: int) -> None:
         """Keep the first `length` tokens of every row, as far as it has them."""
