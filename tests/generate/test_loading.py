@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from support.decoders import write_decoder, write_folder
 
-from sardonyx.errors import InvalidArgument, NoSuchFile
+from sardonyx.errors import InvalidArgument, NoSuchFile, NotFound
 from sardonyx.generate.loading import load
 from sardonyx.session.inference_session import InferenceSession
 
@@ -37,6 +38,18 @@ def test_conversations_are_answered(tmp_path: Path) -> None:
     model = load(write_folder(tmp_path / "model"))
     assert model.chat_prompt([{"role": "user", "content": "A"}]) == [256, *b"user: A\n> "]
     assert len(model.chat([{"role": "user", "content": "A"}], max_new_tokens=3).ids) <= 3
+
+
+def test_tokens_need_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without `tokenizers`, a folder continues tokens; a text is an error that names the package."""
+    for package in ("tokenizers", "jinja2"):
+        monkeypatch.setitem(sys.modules, package, None)
+    model = load(write_folder(tmp_path / "model"))
+    assert model.generate([1, 2], max_new_tokens=2)[0].text is None
+    with pytest.raises(NotFound, match=r"pip install .sardonyx\[generate\]"):
+        model.generate("text")
+    with pytest.raises(NotFound, match="tokenizers"):
+        model.chat([{"role": "user", "content": "A"}])
 
 
 def test_a_tokenizer_of_another_model_is_an_error(tmp_path: Path) -> None:

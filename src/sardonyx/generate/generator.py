@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sardonyx.dtypes import Array
-from sardonyx.errors import InvalidArgument
+from sardonyx.errors import InvalidArgument, NotFound
 from sardonyx.generate.beams import search_beams
 from sardonyx.generate.chat import ChatTemplate
 from sardonyx.generate.decoder import Decoder
@@ -74,6 +74,7 @@ class Generator:
         chat_template: ChatTemplate | None = None,
         start_ids: Sequence[int] = (),
         prompt_cache: PromptCache | None = None,
+        lacking: NotFound | None = None,
     ) -> None:
         """Put together what `load` finds in a folder.
 
@@ -85,12 +86,13 @@ class Generator:
             chat_template: makes texts of conversations.
             start_ids: what the decoder begins with, where an encoder reads the prompt.
             prompt_cache: keeps what prompts were read; None for none.
+            lacking: what to raise where a text or a conversation is given: the package that is not installed; None where nothing lacks.
         """
         self.decoder, self.encoder = decoder, encoder
         self.settings = Settings() if settings is None else settings
         self.tokenizer, self.chat_template = tokenizer, chat_template
         self.prompt_cache = prompt_cache
-        self._start_ids = list(start_ids)
+        self._start_ids, self._lacking = list(start_ids), lacking
 
     def generate(
         self,
@@ -167,6 +169,8 @@ class Generator:
             InvalidArgument: the folder has no chat template or tokenizer, or the template refuses the messages.
         """
         if self.chat_template is None or self.tokenizer is None:
+            if self._lacking is not None:
+                raise self._lacking
             raise InvalidArgument(
                 "a conversation needs a chat template (tokenizer_config.json, chat_template.jinja) and tokenizer.json"
             )
@@ -176,10 +180,13 @@ class Generator:
         """Return the tokens of a prompt.
 
         Raises:
+            NotFound: it is a text, and the package that makes tokens of it is not installed.
             InvalidArgument: it is a text and there is no tokenizer, or is neither text nor tokens.
         """
         if isinstance(prompt, str):
             if self.tokenizer is None:
+                if self._lacking is not None:
+                    raise self._lacking
                 raise InvalidArgument(
                     "a prompt that is text needs a tokenizer: load a folder with tokenizer.json, or give token ids"
                 )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sardonyx.dtypes import Array
-from sardonyx.errors import InvalidArgument
+from sardonyx.errors import InvalidArgument, NotFound
 from sardonyx.generate.chat import ChatTemplate
 from sardonyx.generate.decoder import Decoder
 from sardonyx.generate.encoder import Encoder
@@ -50,7 +50,6 @@ def load(
 
     Raises:
         NoSuchFile: there is no such model, or a file of it is missing.
-        NotFound: the folder has a tokenizer and the package `tokenizers` is not installed, or a chat template and no `jinja2`.
         InvalidArgument: a configuration, an input or an output is none that is known; or as InferenceSession.
     """
     given = dict(inputs or {})
@@ -74,17 +73,31 @@ def load(
         inputs=given,
         longest=folder.longest,
     )
-    tokenizer = None if folder.tokenizer is None else Tokenizer(folder.tokenizer)
+    tokenizer, template, lacking = _texts(folder)
     _check_vocabulary(folder, signature, tokenizer)
     return Generator(
         decoder,
         encoder=None if folder.encoder is None else Encoder(InferenceSession(folder.encoder, options, providers)),
         settings=folder.settings,
         tokenizer=tokenizer,
-        chat_template=None if folder.chat_template is None else ChatTemplate(folder.chat_template, folder.special_tokens),
+        chat_template=template,
         start_ids=folder.start_ids,
         prompt_cache=_prompt_cache(prompt_cache_bytes),
+        lacking=lacking,
     )
+
+
+def _texts(folder: ModelFolder) -> tuple[Tokenizer | None, ChatTemplate | None, NotFound | None]:
+    """Return the tokenizer and the chat template of a folder, and which package is not installed: who gives tokens needs none."""
+    try:
+        tokenizer = None if folder.tokenizer is None else Tokenizer(folder.tokenizer)
+    except NotFound as error:
+        return None, None, error
+    try:
+        template = None if folder.chat_template is None else ChatTemplate(folder.chat_template, folder.special_tokens)
+    except NotFound as error:
+        return tokenizer, None, error
+    return tokenizer, template, None
 
 
 def _prompt_cache(size_bytes: int) -> PromptCache | None:
