@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from sardonyx.codegen.emit.builder import Function, Variable
-from sardonyx.codegen.emit.types import Type
+from sardonyx.codegen.emit.types import Kind, Type
 from sardonyx.codegen.emit.values import Number, Register
 from sardonyx.lazy_dataclasses import dataclass
 
@@ -38,10 +38,14 @@ class Fold:
 
 
 def _least(kind: Type) -> Number:
+    if kind.kind is Kind.UNSIGNED:
+        return 0
     return -math.inf if kind.is_float else -(1 << (kind.bits - 1))
 
 
 def _greatest(kind: Type) -> Number:
+    if kind.kind is Kind.UNSIGNED:
+        return (1 << kind.bits) - 1
     return math.inf if kind.is_float else (1 << (kind.bits - 1)) - 1
 
 
@@ -56,9 +60,9 @@ def _minimum(b: Function, found: Register, value: Register) -> Register:
 SUM = Fold("sum", lambda kind: 0, lambda b, total, value: total + value)
 PRODUCT = Fold("prod", lambda kind: 1, lambda b, total, value: total * value)
 MAX = Fold("max", _least, _maximum)
-"""The greatest; NaN if there is one. Integers are signed."""
+"""The greatest; NaN if there is one."""
 MIN = Fold("min", _greatest, _minimum)
-"""The least; NaN if there is one. Integers are signed."""
+"""The least; NaN if there is one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.folds import MAX, MIN, PRODUCT, SUM, Fold
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import I32, I64, Type
+from sardonyx.codegen.emit.types import F32, I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, Strip, VectorPosition, strips
 from sardonyx.lazy_dataclasses import dataclass
@@ -76,7 +76,7 @@ REDUCTIONS: Mapping[str, Reduction] = {
     "sum": Reduction(SUM),
     "sum_square": Reduction(SUM, before=_square),
 }
-"""Every reduction under its name; float32 for those with an `after`, signed integers too for the others."""
+"""Every reduction under its name; of floats for those with an `after`, of integers too for the others."""
 
 
 def write_reduce(module: Module, symbol: str, along: Along, name: str, kind: Type, after: ElementExpr) -> None:
@@ -101,14 +101,16 @@ def write_reduce(module: Module, symbol: str, along: Along, name: str, kind: Typ
 def _totals(b: Kernel, strip: Strip, x: Pointer, reduction: Reduction) -> list[Register]:
     kind = x.element
     totals = strip.fold(reduction.fold, lambda place: reduction.before(b, x.load(place.offset, place.span)), kind)
-    return [reduction.after(b, total, b.param_float(_COUNT)) for total in totals]
+    count = b.param_float(_COUNT, kind if kind.is_float else F32)
+    return [reduction.after(b, total, count) for total in totals]
 
 
 def _exponentials(b: Kernel, strip: Strip, x: Pointer) -> list[Register]:
     """Return the logarithm of the sum of e^x; where the greatest is infinite or NaN nothing is taken out."""
-    greatest = strip.fold(MAX, lambda place: x.load(place.offset, place.span))
+    kind = x.element
+    greatest = strip.fold(MAX, lambda place: x.load(place.offset, place.span), kind)
     finite = [b.select(b.abs(value) < math.inf, value, value.like(0)) for value in greatest]
-    sums = strip.fold(SUM, lambda place: mathlib.exp(b, x.load(place.offset, place.span) - finite[place.number]), chains=1)
+    sums = strip.fold(SUM, lambda place: mathlib.exp(b, x.load(place.offset, place.span) - finite[place.number]), kind, chains=1)
     return [mathlib.log(b, total) + value for total, value in zip(sums, finite, strict=True)]
 
 

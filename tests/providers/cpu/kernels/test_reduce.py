@@ -61,12 +61,44 @@ def test_every_operator(isa: str, op: str) -> None:
 
 
 @pytest.mark.parametrize("op", ["ReduceL1", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"])
-@pytest.mark.parametrize("kind", ["int32", "int64"])
+@pytest.mark.parametrize("kind", ["int32", "int64", "uint32", "uint64"])
 def test_integers(kind: str, op: str) -> None:
     """As masks and index arithmetic use them."""
     body = _text(op, "3, 5, 4", (0, 2), kind=kind)
     x = np.random.default_rng(0).integers(-9, 9, (3, 5, 4)).astype(kind)
     assert_same_bits(run_cpu(body, {"x": x})[0], reference(body, {"x": x})[0])
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+def test_bytes(kind: str, op: str, isa: str) -> None:
+    """Rows shorter and longer than a vector of bytes, and columns."""
+    for axes, shape in (((-1,), (5, 3)), ((-1,), (3, 200)), ((0,), (37, 70)), ((0, 2), (3, 5, 65))):
+        body = _text(op, ", ".join(map(str, shape)), axes, kind=kind)
+        x = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8).view(kind)
+        assert_same_bits(run_cpu(body, {"x": x}, isa=isa)[0], reference(body, {"x": x})[0])
+
+
+@pytest.mark.parametrize("op", _OPERATORS)
+@pytest.mark.parametrize("isa", LEVELS)
+def test_doubles(isa: str, op: str) -> None:
+    """Of rows, of columns, and in several steps, with an element-wise node behind."""
+    for axes, shape in (((-1,), (5, 37)), ((0,), (37, 5)), ((0, 2), (3, 5, 17)), ((-1,), (2, 3000))):
+        body = _text(op, ", ".join(map(str, shape)), axes, kind="double").replace("y = ", "z = ").replace("} }", "} y = Neg(z) }")
+        x = np.random.default_rng(1).uniform(0.9, 1.1, shape)
+        assert_close(run_cpu(body, {"x": x}, isa=isa)[0], reference(body, {"x": x})[0], 2e-14)
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("kind", ["double", "uint32", "uint64"])
+def test_extremes_and_running_sums_of_other_types(kind: str, isa: str) -> None:
+    """Numbers of 64 bits and without a sign."""
+    for shape in ((5, 37), (37, 5), (2, 300)):
+        x = np.random.default_rng(0).integers(-9, 9, shape).astype(kind)
+        for call in ("ArgMax(x)", "ArgMin(x) {axis = 1, select_last_index = 1}", "ArgMax(x) {axis = 1}", "CumSum(x, a)"):
+            body = f"graph(x: {kind}[A, B]) -> (y) {{ a: int64[] = 0 y = {call} }}"
+            assert_same_bits(run_cpu(body, {"x": x}, isa=isa)[0], reference(body, {"x": x})[0])
 
 
 @pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin", "ReduceSum", "ReduceProd", "ReduceMean", "ReduceL2"])
@@ -162,7 +194,7 @@ def test_threads_do_not_change_bits(axes: tuple[int, ...]) -> None:
     [
         "graph(x: float[2, 3], a: int64[1]) -> (y: float[2, 3]) { y = ReduceSum(x, a) {noop_with_empty_axes = 1} }",
         "graph(x: int32[2, 3]) -> (y: int32[1, 1]) { y = ReduceMean(x) }",
-        "graph(x: double[2, 3]) -> (y: double[1, 1]) { y = ReduceSum(x) }",
+        "graph(x: int16[2, 3]) -> (y: int16[1, 1]) { y = ReduceSum(x) }",
         "graph(x: float[2, 3], a: int64[]) -> (y: float[2, 3]) { y = CumSum(x, a) }",
         "graph(x: uint8[2, 3]) -> (y: int64[1, 3]) { y = ArgMax(x) }",
     ],

@@ -51,7 +51,9 @@ class ReduceSteps:
     last: str
     """The last of several."""
     integers: bool = False
-    """Whether it is defined for int32 and int64."""
+    """Whether it is defined for integers."""
+    bytes: bool = False
+    """Whether those may have 8 bits."""
 
 
 def _same(name: str) -> ReduceSteps:
@@ -63,15 +65,17 @@ _REDUCTIONS: dict[str, ReduceSteps] = {
     "ReduceL2": ReduceSteps("norm_2", "sum_square", "sum", "root"),
     "ReduceLogSum": ReduceSteps("log_sum", "sum", "sum", "log_sum"),
     "ReduceLogSumExp": ReduceSteps("log_sum_exp", "log_sum_exp", "log_sum_exp", "log_sum_exp"),
-    "ReduceMax": _same("max"),
+    "ReduceMax": dataclasses.replace(_same("max"), bytes=True),
     "ReduceMean": ReduceSteps("mean", "sum", "sum", "mean"),
-    "ReduceMin": _same("min"),
+    "ReduceMin": dataclasses.replace(_same("min"), bytes=True),
     "ReduceProd": _same("prod"),
     "ReduceSum": _same("sum"),
     "ReduceSumSquare": ReduceSteps("sum_square", "sum_square", "sum", "sum", integers=True),
 }
 _POOLS = {"GlobalAveragePool": _REDUCTIONS["ReduceMean"], "GlobalMaxPool": _REDUCTIONS["ReduceMax"]}
-_INTEGERS = (DataType.INT32, DataType.INT64)
+_FLOATS = (DataType.FLOAT, DataType.DOUBLE)
+_INTEGERS = (DataType.INT32, DataType.INT64, DataType.UINT32, DataType.UINT64)
+_BYTES = (DataType.INT8, DataType.UINT8)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ def claim(node: Node) -> ReduceSpec | str:
     before, dtype = given(node.inputs[0]).dtype, node.outputs[0].dtype
     if before is not dtype:
         return f"elements of type {before} become others of type {dtype}"
-    if dtype is not DataType.FLOAT and not (steps.integers and dtype in _INTEGERS):
+    if not (dtype in _FLOATS or (steps.integers and dtype in _INTEGERS) or (steps.bytes and dtype in _BYTES)):
         return f"{node.op_type} of elements of type {dtype}"
     if node.op_type in _POOLS and rank < 3:
         return f"{node.op_type} of {rank} dimensions"
@@ -195,11 +199,11 @@ def _type(buffer: Buffer) -> Type:
     return argument_of(0, buffer.dtype).type
 
 
-_SEARCHED = (DataType.FLOAT, *_INTEGERS)
+_SEARCHED = (*_FLOATS, *_INTEGERS)
 
 
 def _lines_problem(node: Node) -> str | None:
-    """Return why the first input has no lines of float32, int32 or int64 elements; None where it has."""
+    """Return why the first input has no lines of floats, or of integers of 32 or 64 bits; None where it has."""
     shape, dtype = shape_of(node.inputs[0]), given(node.inputs[0]).dtype
     if dtype not in _SEARCHED:
         return f"{node.op_type} of elements of type {dtype}"

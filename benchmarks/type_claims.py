@@ -1,0 +1,84 @@
+"""For every operator of the standard and each type that its schema allows: does the CPU provider run all of it?
+
+    python benchmarks/type_claims.py [OPERATOR ...]
+
+The nodes of `operator_instances.py`, with the inputs that share the type of the first one in each other type; none is run. Printed
+are the types that leave something to another provider, by the reason; half types count as run where they are widened on the way.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import onnx.defs
+from operator_draws import Draw, Instance
+from operator_instances import INSTANCES, LOOPS_AROUND_MODELS
+
+import sardonyx
+from sardonyx.dtypes import DataType
+from sardonyx.errors import SardonyxError
+from sardonyx.session.providers import CPU
+
+
+def typed(instance: Instance) -> Iterator[tuple[str, Instance]]:
+    """The instance in each tensor type that its schema allows for its first input, but for text."""
+    if not onnx.defs.has(instance.op_type, instance.domain):
+        return
+    schema = onnx.defs.get_schema(instance.op_type, instance.version, instance.domain)
+    formals = [*schema.inputs, *([schema.inputs[-1]] * len(instance.inputs))][: len(instance.inputs)]
+    first = formals[0].type_str if formals else ""
+    allowed = next((item.allowed_type_strs for item in schema.type_constraints if item.type_param_str == first), [])
+    for text in sorted(allowed):
+        name = text.removeprefix("tensor(").removesuffix(")")
+        if not text.startswith("tensor(") or "complex" in name or name == "string":
+            continue
+        made = [
+            _as_type(item, name) if formal.type_str == first else item
+            for item, formal in zip(instance.inputs, formals, strict=True)
+        ]
+        yield name, dataclasses.replace(instance, inputs=tuple(made))
+
+
+def _as_type(item: object, name: str) -> object:
+    if isinstance(item, Draw):
+        return dataclasses.replace(item, dtype=name)
+    return item.astype(DataType.parse(name).numpy) if isinstance(item, np.ndarray) else item
+
+
+def reason_of(instance: Instance) -> str:
+    """Why something is left to another provider; nothing where all is run, and where the model is not valid."""
+    options = sardonyx.SessionOptions()
+    options.intra_op_num_threads = 1
+    try:
+        session = sardonyx.InferenceSession(instance.model().SerializeToString(), options, providers=[CPU])
+    except SardonyxError:
+        return ""
+    return next((place.declined.get(CPU, "") for place in session.explain() if place.provider != CPU), "")
+
+
+def main() -> None:
+    """Print a line for each operator and reason, then how many pairs of operator and type are left."""
+    wanted, left, total = set(sys.argv[1:]), 0, 0
+    seen: set[tuple[str, str]] = set()
+    for instance in INSTANCES:
+        if instance.domain or instance.op_type in LOOPS_AROUND_MODELS or (wanted and instance.op_type not in wanted):
+            continue
+        reasons: dict[str, list[str]] = {}
+        for name, made in typed(instance):
+            if (instance.op_type, name) not in seen:
+                seen.add((instance.op_type, name))
+                total += 1
+                reason = reason_of(made)
+                if reason:
+                    reasons.setdefault(reason, []).append(name)
+        for reason, names in reasons.items():
+            left += len(names)
+            print(f"{instance.op_type:24} {' '.join(names):60} {reason[:100]}", flush=True)
+    print(f"{left} of {total} pairs of operator and type are left to others")
+
+
+if __name__ == "__main__":
+    main()
