@@ -71,7 +71,7 @@ class Verbs(click.Group):
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="sardonyx")
 def cli() -> None:
-    """Run, inspect and explain ONNX models."""
+    """Run, inspect, explain and convert models of ONNX and other formats."""
 
 
 def main() -> None:
