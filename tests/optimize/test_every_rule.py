@@ -38,8 +38,9 @@ STEP = 0.1
 LOSSY = 0.01
 """A rule that states so large a tolerance changes numbers by steps of a quantization, or is one that users ask for knowingly."""
 
-UNNAMED = microsoft("MatMulIntegerToFloat", "MatMulNBits")
-"""What rules make of products that are on integers already, or where a user asks for it, whatever a provider prefers."""
+UNNAMED = microsoft("MatMulIntegerToFloat", "MatMulNBits", "EmbedLayerNormalization", "MultiHeadAttention")
+"""What rules make of products that are on integers already, or where a user asks for it, whatever a provider prefers; and what other
+rules decompose in turn, where no provider prefers it."""
 
 
 def models(rule: Rule) -> Iterator[Model]:

@@ -99,6 +99,21 @@ RECIPES: dict[str, tuple[str, ...]] = {
             ("expand_quantized_lstm_state", "y, h"),
         )
     },
+    "expand_quantized_attention": (
+        """graph(x: uint8[b, s, 16], m: int32[b, s]) -> (y) { w: int8[16, 48] = ... 1 c: float[48] = ... 2 xs: float[] = 0.02
+        ws: float[] = 0.01 xz: uint8[] = 120 wz: int8[] = 3
+        y = com.microsoft.QAttention(x, w, c, xs, ws, m, xz, wz) {num_heads = 4} }""",
+    ),
+    "expand_quantized_embedding": (
+        """graph(j: float[b, 7]) -> (y) { w: uint8[9, 8] = ... 1 p: uint8[12, 8] = ... 2 a: uint8[8] = ... 4 e: uint8[8] = ... 5
+        s: float[] = 0.02 z: uint8[] = 120 f: float[] = 2.0 k = IsNaN(j) i = Cast(k) {to = 6}
+        y = com.microsoft.QEmbedLayerNormalization(i, _, w, p, _, a, e, _, s, s, _, s, s, z, z, _, z, z) }""",
+    ),
+    "expand_quantized_embedding_mask": (
+        """graph(j: float[b, 7]) -> (y, n) { w: uint8[9, 8] = ... 1 p: uint8[12, 8] = ... 2 a: uint8[8] = ... 4 e: uint8[8] = ... 5
+        s: float[] = 0.02 z: uint8[] = 120 f: float[] = 2.0 k = IsNaN(j) i = Cast(k) {to = 6}
+        y, n = com.microsoft.QEmbedLayerNormalization(i, _, w, p, _, a, e, i, s, s, _, s, s, z, z, _, z, z) }""",
+    ),
     "expand_rotary_embedding": (
         """graph(x: float[b, 3, s, 8], i: int64[1]) -> (y) { c: float[90, 4] = ... 1 n: float[90, 4] = ... 2 o: int64[1] = [0]
         p = Mul(i, o) y = com.microsoft.RotaryEmbedding(x, p, c, n) }""",

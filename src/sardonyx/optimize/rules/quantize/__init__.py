@@ -16,6 +16,11 @@ from sardonyx.optimize.rules.quantize.expand_nbits_projections import (
     EXPAND_NBITS_QKV_SUM,
 )
 from sardonyx.optimize.rules.quantize.expand_quantized import EXPAND_QUANTIZED
+from sardonyx.optimize.rules.quantize.expand_quantized_attention import EXPAND_QUANTIZED_ATTENTION
+from sardonyx.optimize.rules.quantize.expand_quantized_embedding import (
+    EXPAND_QUANTIZED_EMBEDDING,
+    EXPAND_QUANTIZED_EMBEDDING_MASK,
+)
 from sardonyx.optimize.rules.quantize.expand_quantized_lstm import (
     EXPAND_QUANTIZED_LSTM,
     EXPAND_QUANTIZED_LSTM_OUTPUT,
@@ -46,6 +51,9 @@ DECOMPOSITIONS: tuple[Rule, ...] = (
     EXPAND_NBITS_MLP_SUM,
     EXPAND_NBITS_QKV,
     EXPAND_NBITS_QKV_SUM,
+    EXPAND_QUANTIZED_ATTENTION,
+    EXPAND_QUANTIZED_EMBEDDING,
+    EXPAND_QUANTIZED_EMBEDDING_MASK,
     EXPAND_QUANTIZED_LSTM,
     EXPAND_QUANTIZED_LSTM_OUTPUT,
     EXPAND_QUANTIZED_LSTM_STATE,
