@@ -86,7 +86,8 @@ class Generator:
             chat_template: makes texts of conversations.
             start_ids: what the decoder begins with, where an encoder reads the prompt.
             prompt_cache: keeps what prompts were read; None for none.
-            lacking: what to raise where a text or a conversation is given: the package that is not installed; None where nothing lacks.
+            lacking: what to raise where a text or a conversation is given: the package that is not installed; None where nothing
+                lacks.
         """
         self.decoder, self.encoder = decoder, encoder
         self.settings = Settings() if settings is None else settings
