@@ -10,17 +10,17 @@ from sardonyx.providers.cpu.counted import cut_to_size, with_room
 
 
 def test_outputs_are_cut_to_their_true_size() -> None:
-    """What is known stays; elements lie densely; a small part of much memory is copied, a large one is a view."""
+    """What is known stays; elements lie densely, in memory of their size."""
     arena, given = np.zeros(64, np.uint8), np.ones(3)
     output = CountedOutput(1, TensorSpec(DataType.FLOAT, (3, 4)), 1, 40)
-    filled = with_room([output], [given, None])
-    filled[1][:] = np.arange(12, dtype=np.float32).reshape(3, 4)
-    for length, is_view in ((1, False), (2, True), (4, True), (0, False)):
+    for length in (1, 2, 4, 0):
+        filled = with_room([output], [given, None])
+        filled[1][:] = np.arange(12, dtype=np.float32).reshape(3, 4)
         arena[40:48] = np.array([length], np.int64).view(np.uint8)
         found = cut_to_size([output], filled, arena)
         assert found[0] is given
         np.testing.assert_array_equal(found[1], np.arange(3 * length, dtype=np.float32).reshape(3, length))
-        assert np.shares_memory(found[1], filled[1]) is is_view
+        assert found[1].flags.owndata
 
 
 @pytest.mark.parametrize("guard", [False, True])

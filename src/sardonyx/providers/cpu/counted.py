@@ -21,15 +21,12 @@ def with_room(counted: Sequence[CountedOutput], outputs: Sequence[OnnxValue]) ->
 
 
 def cut_to_size(counted: Sequence[CountedOutput], filled: Sequence[OnnxValue], arena: Array) -> list[OnnxValue]:
-    """Return `filled` with those that are `counted` in their true size, which are views where they fill most of their memory.
+    """Return `filled` with those that are `counted` in their true size: the rest of their memory is given back.
 
-    Others are copied, so that the memory is free again. The arena is uint8.
+    They are the arrays that `with_room` made, which nobody else holds. The arena is uint8.
     """
-    results = list(filled)
     for output in counted:
         length = np.ndarray((1,), np.int64, arena, output.count_bytes).item()
         shape = (*output.most.shape[: output.axis], length, *output.most.shape[output.axis + 1 :])
-        whole = filled[output.number]
-        part = np.ndarray(shape, whole.dtype, whole)
-        results[output.number] = part if 2 * part.size >= whole.size else part.copy()
-    return results
+        filled[output.number].resize(shape, refcheck=False)
+    return list(filled)
