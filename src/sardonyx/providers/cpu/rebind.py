@@ -26,6 +26,8 @@ _LEAST_USED = 0.75
 """What part of the places in the arena must be in use for them to stay where they are."""
 _GROWTH = 16
 """A place that has grown gets a part of its size besides."""
+_LEAST_GROWTH = 4096
+"""And at least so many bytes."""
 
 
 class TracedSizes(Sizes):
@@ -36,18 +38,21 @@ class TracedSizes(Sizes):
     def __init__(self, symbols: dict[str, int]) -> None:
         """Make sizes from the value of each symbol."""
         super().__init__(symbols)
-        self.asked: set[Expr] = set()
+        self.asked: dict[Expr, int] = {}
 
     def __call__(self, dim: Dim) -> int:
         """Return the value of `dim`."""
-        if isinstance(dim, Expr):
-            self.asked.add(dim)
-        return super().__call__(dim)
+        if not isinstance(dim, Expr):
+            return dim
+        found = self.asked.get(dim)
+        if found is None:
+            found = self.asked[dim] = super().__call__(dim)
+        return found
 
     def take_asked(self) -> set[Expr]:
         """Return the expressions that were asked for since this was called before."""
-        asked, self.asked = self.asked, set()
-        return asked
+        asked, self.asked = self.asked, {}
+        return set(asked)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -112,12 +117,14 @@ class Rebinder:
         steps: list[_Step] = []
         changes: dict[int, KernelCall] = {}
         for index, is_in_arena in enumerate(self._in_arena):
-            if latest is not None and changed is not None:
-                step = latest.steps[index]
-                if step.symbols.isdisjoint(changed) and not (is_in_arena and offsets is not latest.offsets):
-                    steps.append(step)
-                    continue
-            made = self._made(index, offsets, traced)
+            step = None if latest is None else latest.steps[index]
+            if step is None or changed is None or not step.symbols.isdisjoint(changed):
+                made = self._made(index, offsets, traced)
+            elif latest is not None and is_in_arena and step.call.tasks and offsets is not latest.offsets:
+                made = self._moved(index, step, offsets, sizes)
+            else:
+                steps.append(step)
+                continue
             changes[index] = made.call
             steps.append(made)
         table = None if latest is None else latest.table.with_calls(changes)
@@ -133,6 +140,11 @@ class Rebinder:
         call = KernelCall(self._kernels[launch.symbol], buffers, params, tasks, launch.together, launch.scalars)
         return _Step(call, self._symbols(sizes.take_asked()))
 
+    def _moved(self, index: int, step: _Step, offsets: Sequence[int], sizes: Sizes) -> _Step:
+        """Return a step that does the same elsewhere in the arena."""
+        buffers = [self._place(buffer, offsets, sizes) for buffer in self._storage.steps[index].buffers]
+        return _Step(dataclasses.replace(step.call, buffers=buffers), step.symbols)
+
     def _place_blocks(
         self, sizes: Sizes, latest: Placed | None, changed: AbstractSet[str] | None
     ) -> tuple[Sequence[int], Sequence[int], Sequence[int], int]:
@@ -144,10 +156,12 @@ class Rebinder:
             return latest.blocks, latest.capacities, latest.offsets, latest.arena_bytes
         blocks = self._storage.blocks(sizes)
         has_room = all(need <= have for need, have in zip(blocks, latest.capacities, strict=True))
-        if has_room and sum(blocks) >= _LEAST_USED * sum(latest.capacities):
+        spare = sum(latest.capacities) - sum(blocks)
+        if has_room and spare <= max((1 - _LEAST_USED) * sum(latest.capacities), _LEAST_GROWTH * len(blocks)):
             return blocks, latest.capacities, latest.offsets, latest.arena_bytes
         capacities = [
-            need + need // _GROWTH if old < need < 2 * old else need for need, old in zip(blocks, latest.blocks, strict=True)
+            need + max(need // _GROWTH, _LEAST_GROWTH) if old < need < 2 * old else need
+            for need, old in zip(blocks, latest.blocks, strict=True)
         ]
         return (blocks, capacities, *self._storage.place(capacities))
 

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from sardonyx.dtypes import Array
-from sardonyx.providers.reference.algorithms.beam_search import BeamSettings, log_softmax, search_beams
+from sardonyx.providers.reference.algorithms.beam_search import BeamSettings, best_places, log_softmax, search_beams
 from sardonyx.providers.reference.algorithms.generation_scores import ScoreRules
 
 END, PAD = 0, 9
@@ -78,3 +78,11 @@ def test_log_softmax() -> None:
     """The exponentials of a row add up to one, however large the numbers."""
     logits = np.array([[1e4, 1e4 + 1], [-3, 5]], np.float32)
     np.testing.assert_allclose(np.exp(log_softmax(logits)).sum(axis=1), [1, 1], rtol=1e-6)
+
+
+def test_the_best_places_are_those_of_a_stable_sort() -> None:
+    """With equal scores, of which the first ones come first, and where all are equal."""
+    scores = np.random.default_rng(1).integers(0, 6, (5, 40)).astype(np.float32)
+    scores[4] = 3
+    wanted = np.argsort(-scores, axis=1, kind="stable")[:, :7]
+    np.testing.assert_array_equal(best_places(scores, 7), wanted)

@@ -2,6 +2,7 @@
 
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules.attention.expand_attention import EXPAND_ATTENTION
+from sardonyx.optimize.rules.attention.expand_attention_cache import EXPAND_ATTENTION_CACHE
 from sardonyx.optimize.rules.attention.expand_bias_softmax import EXPAND_BIAS_SOFTMAX
 from sardonyx.optimize.rules.attention.expand_multi_head_attention import (
     EXPAND_MULTI_HEAD_ATTENTION,
@@ -23,6 +24,7 @@ __all__ = ["DECOMPOSITIONS", "EXTENDED", "LATE_FUSIONS"]
 
 DECOMPOSITIONS: tuple[Rule, ...] = (
     EXPAND_ATTENTION,
+    EXPAND_ATTENTION_CACHE,
     EXPAND_BIAS_SOFTMAX,
     EXPAND_MULTI_HEAD_ATTENTION,
     EXPAND_MULTI_HEAD_ATTENTION_CACHE,

@@ -16,7 +16,7 @@ from sardonyx.providers.reference.algorithms.dimensions import check_output_size
 from sardonyx.providers.reference.algorithms.generation_decoders import Decoder
 from sardonyx.providers.reference.algorithms.generation_scores import ScoreRules
 
-__all__ = ["BeamResult", "BeamSettings", "search_beams"]
+__all__ = ["BeamResult", "BeamSettings", "best_places", "search_beams"]
 
 _CLOSED = np.float32(-1e9)
 """The score that all rows but the first begin with, so that rows of one batch element do not choose the same."""
@@ -130,7 +130,7 @@ def _choose(
 ) -> tuple[Array, Array]:
     """Return the next token of each row and the row that it goes on from; changes `totals` and `kept`."""
     beams, vocabulary = settings.beams, scores.shape[1] // settings.beams
-    order = np.argsort(-scores, axis=1, kind="stable")[:, : 2 * beams]
+    order = best_places(scores, 2 * beams)
     tokens, rows = np.full(len(sequences), settings.pad, np.int64), np.arange(len(sequences))
     for batch, item in enumerate(kept):
         first = batch * beams
@@ -152,6 +152,16 @@ def _choose(
                 break
         item.close(scores[batch, order[batch, 0]], sequences.shape[1])
     return tokens, rows
+
+
+def best_places(scores: Array, count: int) -> Array:
+    """Return the places of the `count` greatest scores of each row, the greatest first, and of equal ones the first."""
+    least = np.partition(scores, scores.shape[1] - count, axis=1)[:, scores.shape[1] - count]
+    chosen = np.empty((len(scores), count), np.int64)
+    for row, (values, bound) in enumerate(zip(scores, least, strict=True)):
+        places = np.flatnonzero(~(values < bound))
+        chosen[row] = places[np.argsort(-values[places], kind="stable")][:count]
+    return chosen
 
 
 def _finish(sequences: Array, totals: Array, kept: list[_BestSequences], settings: BeamSettings) -> tuple[Array, Array]:

@@ -56,7 +56,8 @@ class LanguageModel:
 
     def advance(self, tokens: Array, pick: Array, sequences: Array) -> Array:
         """Run the graph on one token a row."""
-        self._states = [state[:, pick] for state in self._states]
+        if not _is_identity(pick):
+            self._states = [state[:, pick] for state in self._states]
         ones = np.ones((len(tokens), 1), self._mask.dtype)
         self._mask = np.concatenate([self._mask[pick], ones], axis=1)
         self._next_position = self._next_position[pick]
@@ -119,7 +120,8 @@ class EncoderDecoder:
 
     def advance(self, tokens: Array, pick: Array, sequences: Array) -> Array:
         """Run the decoder on one token a row, or on the whole sequences where its input_ids may have any length."""
-        self._states = [state[pick] for state in self._states]
+        if not _is_identity(pick):
+            self._states = [state[pick] for state in self._states]
         known = self._known | {"input_ids": tokens[:, None] if self._takes_one_token else sequences}
         return self._run(known | _cache_inputs(sequences.shape[1] - 1, len(tokens), self._beams, self._max_length))
 
@@ -145,6 +147,11 @@ class EncoderDecoder:
         whole = np.zeros((*state.shape[:2], self._max_length, state.shape[3]), state.dtype)
         whole[:, :, : state.shape[2]] = state
         return whole
+
+
+def _is_identity(pick: Array) -> bool:
+    """Return whether each row goes on from itself, so that no state has to move."""
+    return bool((pick == np.arange(len(pick))).all())
 
 
 def _graph(body: Body) -> Graph:
