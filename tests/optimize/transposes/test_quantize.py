@@ -17,6 +17,12 @@ def test_a_pair_passes_it_on() -> None:
     assert operators(held) == ["QuantizeLinear", "DequantizeLinear"]
 
 
+def test_a_dynamic_quantization_passes_it_on() -> None:
+    """The scale and the zero point are those of all elements, wherever they lie."""
+    held = pushed("q, qs, qz = DynamicQuantizeLinear(t)\n d = DequantizeLinear(q, qs, qz)\n y = Transpose(d) {perm = [0, 3, 1, 2]}")
+    assert operators(held) == ["DynamicQuantizeLinear", "DequantizeLinear"]
+
+
 def test_the_axis_of_a_scale_is_renamed() -> None:
     """A scale for each channel: the channels were last and are second."""
     pair = "q = QuantizeLinear(t, v, w) {axis = 3}\n d = DequantizeLinear(q, v, w) {axis = -1}"

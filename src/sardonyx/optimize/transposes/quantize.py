@@ -1,9 +1,10 @@
 """Transposes through quantization, and through the quantized operators of com.microsoft.
 
     QuantizeLinear(Transpose(x), scale, axis=a)      becomes      Transpose(QuantizeLinear(x, scale, axis=permutation[a]))
+    DynamicQuantizeLinear(Transpose(x))              becomes      Transpose of the first result; the others are of all elements
     DequantizeLinear(q) -> Transpose                 becomes      Transpose(q) -> DequantizeLinear
 
-The second keeps DequantizeLinear in front of the operator that computes in integers with it: where a transpose ended up between
+The last keeps DequantizeLinear in front of the operator that computes in integers with it: where a transpose ended up between
 the two, it goes in front of both (`keep_units_whole`).
 
 Left alone: quantized operators whose second tensor would need to be broadcast from a lower rank, and their reductions without
@@ -91,11 +92,13 @@ def _mean(edit: Edit, node: Node, permutation: Permutation) -> bool:
     return push_first(edit, node, permutation)
 
 
-QUANTIZATION: Mapping[str, Handler] = dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), Handler(_linear))
+_STATIC: Mapping[str, Handler] = dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), Handler(_linear))
+
+QUANTIZATION: Mapping[str, Handler] = {**_STATIC, "DynamicQuantizeLinear": Handler(push_first)}
 """Operator of ai.onnx -> how a transpose is pushed through it."""
 
 MICROSOFT: Mapping[str, Handler] = {
-    **QUANTIZATION,
+    **_STATIC,
     **dict.fromkeys(("FastGelu", "Gelu", "QuickGelu"), Handler(push_simple)),
     **dict.fromkeys(("QLinearLeakyRelu", "QLinearSigmoid"), Handler(push_first)),
     **dict.fromkeys(("QLinearAdd", "QLinearMul"), Handler(_binary, _pair)),
