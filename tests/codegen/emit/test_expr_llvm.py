@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from support.kernels import call
 
-from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument
+from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument, constant, round_saturated
 from sardonyx.codegen.emit.expr_llvm import write_expressions, write_invariants
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import F32, of_dtype
+from sardonyx.codegen.emit.types import F32, I8, I16, I32, U8, Type, of_dtype
 from sardonyx.codegen.kernels.elementwise import Access, MapParams, write_map
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
@@ -208,6 +208,24 @@ def test_clip_takes_bounds_or_not(target: Target) -> None:
     np.testing.assert_array_equal(_apply(target, lambda e: clip(e, low=0), [x]), [0, 0.5, 9, np.nan])
     np.testing.assert_array_equal(_apply(target, lambda e: clip(e, high=6), [x]), [-3, 0.5, 6, np.nan])
     np.testing.assert_array_equal(_apply(target, clip, [x, low, high]), [-1, 0.5, 2, np.nan])
+
+
+@pytest.mark.parametrize("kind", [U8, I8])
+@pytest.mark.parametrize("to", [F32, I32, I16])
+def test_what_is_rounded_is_a_number_as_it_is_stored(target: Target, kind: Type, to: Type) -> None:
+    """Rounded and saturated numbers that are computed with again are those of the narrow type."""
+    x = np.float32([0.5, 1.5, -0.5, 300, -300, np.inf, -np.inf, np.nan, *np.linspace(-200, 300, 50)])
+    stored = _apply(target, lambda x: round_saturated(x, constant(3, I32), kind), [x])
+    again = _apply(target, lambda x: round_saturated(x, constant(3, I32), kind).to(to), [x])
+    assert again.tolist() == stored.tolist()
+    low, high = (0, 255) if kind is U8 else (-128, 127)
+    assert stored.tolist() == np.where(np.isnan(x), low, np.clip(np.rint(x) + 3, low, high)).tolist()
+
+
+def test_a_zero_point_may_be_an_element(target: Target) -> None:
+    """The limits follow from it, element by element."""
+    x, zero = np.float32([1.5, 1e9, -1e9]), np.int32([0, 7, 9])
+    assert _apply(target, lambda x, zero: round_saturated(x, zero, U8), [x, zero]).tolist() == [2, 255, 0]
 
 
 def test_what_does_not_change_is_computed_before_a_loop(target: Target) -> None:

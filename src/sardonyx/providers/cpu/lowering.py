@@ -145,6 +145,7 @@ class Lowering:
 
     def view(self, value: Value, of: Buffer, offset: Dim = 0) -> Buffer:
         """Let `value` lie in the memory of `of`, `offset` elements from its beginning: no bytes move."""
+        self._read.add(of.root)
         found = self._buffers[value] = Buffer(_dtype(value), _shape(value), of.constant, of, offset)
         return found
 
