@@ -278,6 +278,11 @@ class Operator:
         """Raise NotImplemented with the place of this operator."""
         raise errors.NotImplemented(f"{self.table.path}: {self.code}: {reason}")
 
+    def is_hybrid(self, weights: int) -> bool:
+        """Return whether the first input has real numbers, and that of weights integers that stand for such."""
+        info = self.info(weights)
+        return self.info(0).dtype is DataType.FLOAT and info.is_quantized and info.dtype in (DataType.INT8, DataType.INT4)
+
     def refuse(self, reason: str) -> NoReturn:
         """Raise InvalidFlatBuffer with the place of this operator."""
         self.table.refuse("", f"{self.code}: {reason}")

@@ -14,7 +14,7 @@ from sardonyx.formats.tflite.builder import GraphBuilder
 from sardonyx.formats.tflite.tensors import Quantization, TensorInfo
 from sardonyx.ir import Tensor, Value
 
-__all__ = ["dequantized", "parameters", "quantized", "scaled_bias"]
+__all__ = ["dequantized", "dynamic_steps", "parameters", "quantized", "scaled_bias"]
 
 
 def parameters(build: GraphBuilder, quantization: Quantization, dtype: DataType) -> tuple[Value, Value]:
@@ -67,3 +67,40 @@ def scaled_bias(build: GraphBuilder, value: Value, info: TensorInfo, scales: Arr
     if info.dtype is DataType.INT64:
         return build.node("Mul", build.cast(value, DataType.FLOAT), build.constant(scales))
     return value
+
+
+def dynamic_steps(build: GraphBuilder, value: Value, axes: tuple[int, ...], *, asymmetric: bool) -> tuple[Value, Value]:
+    """Return real numbers as whole steps of a scale that they themselves decide, and the scale.
+
+    This is what TensorFlow Lite does where weights are integers and inputs are not: each row, or image, is rounded to 8 bits.
+
+    Args:
+        build: the graph.
+        value: the numbers.
+        axes: the axes that share a scale.
+        asymmetric: whether the range need not be as wide on both sides of 0.
+    """
+    axis, half = build.ints(*axes), build.constant(np.float32(0.5))
+
+    def rounded(number: Value) -> Value:
+        whole = build.node("Floor", build.node("Add", build.node("Abs", number), half))
+        return build.node("Mul", build.node("Sign", number), whole)
+
+    tiny = build.constant(np.float32(1e-30))
+    if not asymmetric:
+        widest = build.node("ReduceMax", build.node("Abs", value), axis, keepdims=1)
+        factor = build.node("Div", build.constant(np.float32(127)), build.node("Max", widest, tiny))
+        steps = build.clip(rounded(build.node("Mul", value, factor)), -127, 127)
+        return steps, build.node("Div", widest, build.constant(np.float32(127)))
+    zero = build.constant(np.float32(0))
+    low = build.node("Min", build.node("ReduceMin", value, axis, keepdims=1), zero)
+    high = build.node("Max", build.node("ReduceMax", value, axis, keepdims=1), zero)
+    scale = build.node("Max", build.node("Div", build.node("Sub", high, low), build.constant(np.float32(255))), tiny)
+    below, above = build.node("Div", low, scale), build.node("Div", high, scale)
+    from_low = build.node("Sub", build.constant(np.float32(-128)), below)
+    from_high = build.node("Sub", build.constant(np.float32(127)), above)
+    one = build.constant(np.float32(1))
+    lower = build.node("Less", build.node("Sub", one, below), above)
+    point = build.clip(rounded(build.node("Where", lower, from_low, from_high)), -128, 127)
+    quantized_value = build.clip(rounded(build.node("Add", build.node("Div", value, scale), point)), -128, 127)
+    return build.node("Sub", quantized_value, point), scale

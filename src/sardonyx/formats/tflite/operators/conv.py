@@ -13,7 +13,7 @@ import numpy as np
 from sardonyx.dtypes import DataType
 from sardonyx.formats.tflite.constants import transposed
 from sardonyx.formats.tflite.operator import ACTIVATION, Operator, Options, imports
-from sardonyx.formats.tflite.quantize import scaled, scaled_bias
+from sardonyx.formats.tflite.quantize import dynamic_steps, scaled, scaled_bias
 from sardonyx.formats.tflite.tensors import Quantization
 from sardonyx.ir import Value
 
@@ -73,17 +73,25 @@ def _convolve(
     if min(*strides, *dilations) < 1 or min(windows) < 1:
         op.refuse(f"its strides {list(strides)}, dilations {list(dilations)} and windows {list(windows)} must be 1 or more")
     spans = [(window - 1) * dilation + 1 for window, dilation in zip(windows, dilations, strict=True)]
+    image, shift, scale = op.image(0), bias(op, 2, 1), None
+    if op.is_hybrid(1):
+        found = op.info(1).quantization
+        asymmetric = groups > 1 or (found is not None and not found.is_per_tensor)
+        image, scale = dynamic_steps(op.build, image, (1, 2, 3), asymmetric=asymmetric)
     value = op.build.node(
         "Conv",
-        op.image(0),
+        image,
         weights(op, 1, order),
-        bias(op, 2, 1),
+        shift if scale is None else None,
         strides=strides,
         dilations=dilations,
         group=groups,
         kernel_shape=tuple(windows),
         **window_padding(op, options.choice("padding", _PADDING), spans, strides),
     )
+    if scale is not None:
+        value = op.build.node("Mul", value, scale)
+        value = value if shift is None else op.build.node("Add", value, op.build.reshape(shift, (1, -1, 1, 1)))
     op.put_image(0, op.activate(value, options.choice("fused_activation_function", ACTIVATION)))
 
 

@@ -1,7 +1,8 @@
 """Custom operators: those that are built in, and those of users, which have the domain `tflite`.
 
 The options of a custom operator are a map of names to values, which become attributes of its node; what is no such map is the
-attribute `custom_options`, a tensor of bytes. Outputs have the types, and where nothing is open the shapes, that the file gives them.
+attribute `custom_options`, a tensor of bytes. Outputs have the types that the file gives them, and the
+shapes where nothing is open.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sardonyx.formats.tflite.operator import ACTIVATION, Operator, imports
 from sardonyx.formats.tflite.operators.conv import bias
+from sardonyx.formats.tflite.quantize import dynamic_steps
 from sardonyx.ir import Value
 
 __all__ = ["batch_matmul", "fully_connected"]
@@ -19,9 +20,15 @@ def fully_connected(op: Operator) -> None:
         op.refuse(f"its weights have shape {list(op.info(1).shape)}; expected (M, K)")
     build, depth = op.build, op.info(1).shape[1]
     value = op.raw(0)
+    hybrid = op.is_hybrid(1)
     if op.rank(0) != 2 or op.info(0).signature[1] != depth:
         value = build.reshape(value, (-1, depth))
-    value = build.node("Gemm", op.real_of(0, value), op.real(1), bias(op, 2, 1), transB=1)
+    if hybrid:
+        steps, scale = dynamic_steps(build, value, (-1,), asymmetric=options.flag("asymmetric_quantize_inputs"))
+        value = build.node("Mul", build.node("Gemm", steps, op.real(1), transB=1), scale)
+        value = build.node("Add", value, op.real(2)) if op.has(2) else value
+    else:
+        value = build.node("Gemm", op.real_of(0, value), op.real(1), bias(op, 2, 1), transB=1)
     value = op.activate(value, options.choice("fused_activation_function", ACTIVATION))
     op.put(0, value)
     if options.flag("keep_num_dims") and op.rank(0) != 2:
@@ -47,4 +54,8 @@ def batch_matmul(op: Operator) -> None:
         order = [*range(rank - 2), rank - 1, rank - 2]
         value = op.build.transpose(op.raw(index), order) if options.flag(field) else op.raw(index)
         sides.append(op.real_of(index, value))
+    if op.is_hybrid(1):
+        steps, scale = dynamic_steps(op.build, sides[0], (-1,), asymmetric=options.flag("asymmetric_quantize_inputs"))
+        op.put(0, op.build.node("Mul", op.build.node("MatMul", steps, sides[1]), scale))
+        return
     op.put(0, op.build.node("MatMul", *sides))

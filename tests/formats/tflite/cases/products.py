@@ -1,0 +1,125 @@
+"""Products of matrices, and products of real numbers by integers that stand for such."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from formats.tflite.cases.case import Case, Q, case, drawn
+
+
+def cases() -> Iterator[Case]:
+    """Return the cases."""
+    yield from _plain()
+    yield from _quantized()
+    yield from _hybrid()
+
+
+def _plain() -> Iterator[Case]:
+    w, b = drawn((5, 4)), drawn((5,))
+    for activation in ("NONE", "RELU6"):
+        options = ("FullyConnectedOptions", {"fused_activation_function": activation})
+        yield case(
+            f"FULLY_CONNECTED {activation}", "FULLY_CONNECTED", [drawn((3, 4)), w, b], [((3, 5),)], options, constants=(1, 2)
+        )
+    yield case(
+        "FULLY_CONNECTED without bias",
+        "FULLY_CONNECTED",
+        [drawn((3, 4)), w, None],
+        [((3, 5),)],
+        ("FullyConnectedOptions", {}),
+        constants=(1,),
+    )
+    keep = ("FullyConnectedOptions", {"keep_num_dims": True})
+    yield case(
+        "FULLY_CONNECTED keep", "FULLY_CONNECTED", [drawn((2, 3, 4)), w, b], [((2, 3, 5),)], keep, constants=(1, 2), version=5
+    )
+    yield case(
+        "FULLY_CONNECTED flat",
+        "FULLY_CONNECTED",
+        [drawn((2, 2, 2)), w, b],
+        [((2, 5),)],
+        ("FullyConnectedOptions", {}),
+        constants=(1, 2),
+    )
+    for left in (False, True):
+        for right in (False, True):
+            x, y = drawn((2, 4, 3) if left else (2, 3, 4)), drawn((2, 5, 4) if right else (2, 4, 5), seed=1)
+            yield case(
+                f"BATCH_MATMUL {left} {right}",
+                "BATCH_MATMUL",
+                [x, y],
+                [((2, 3, 5),)],
+                ("BatchMatMulOptions", {"adj_x": left, "adj_y": right}),
+            )
+
+
+def _quantized() -> Iterator[Case]:
+    for kind, zero in (("INT8", 3), ("UINT8", 120)):
+        x = Q(drawn((3, 8), kind), (0.05, zero))
+        scales = np.float32(0.01) if kind == "UINT8" else np.array([0.01, 0.02, 0.005, 0.01, 0.02], np.float32)
+        points = 131 if kind == "UINT8" else [0] * 5
+        w = Q(drawn((5, 8), kind), (scales, points, 0))
+        b = Q(drawn((5,), "INT32", -500, 500), (scales * np.float32(0.05), 0 if kind == "UINT8" else [0] * 5, 0))
+        out = ((3, 5), kind, (0.1, zero - 1))
+        yield case(
+            f"FULLY_CONNECTED {kind}",
+            "FULLY_CONNECTED",
+            [x, w, b],
+            [out],
+            ("FullyConnectedOptions", {}),
+            constants=(1, 2),
+            version=4,
+        )
+    x, scale = Q(drawn((3, 8), "INT16"), (0.001, 0)), np.float32(0.01)
+    w = Q(drawn((5, 8), "INT8"), (scale, 0))
+    b = Q(drawn((5,), "INT64", -5000, 5000), (scale * np.float32(0.001), 0))
+    yield case(
+        "FULLY_CONNECTED int16",
+        "FULLY_CONNECTED",
+        [x, w, b],
+        [((3, 5), "INT16", (0.01, 0))],
+        ("FullyConnectedOptions", {}),
+        constants=(1, 2),
+        version=4,
+    )
+    x, y = Q(drawn((2, 3, 4), "INT8"), (0.05, 3)), Q(drawn((2, 4, 5), "INT8", seed=1), (0.02, -4))
+    yield case("BATCH_MATMUL int8", "BATCH_MATMUL", [x, y], [((2, 3, 5), "INT8", (0.1, 1))], ("BatchMatMulOptions", {}), version=2)
+
+
+def _hybrid() -> Iterator[Case]:
+    for asymmetric in (False, True):
+        for per_channel in (False, True):
+            scales = np.linspace(0.01, 0.02, 5, dtype=np.float32) if per_channel else np.float32(0.01)
+            w = Q(np.maximum(drawn((5, 16), "INT8"), -127).astype(np.int8), (scales, [0] * 5 if per_channel else 0, 0))
+            options = ("FullyConnectedOptions", {"asymmetric_quantize_inputs": asymmetric})
+            name = f"FULLY_CONNECTED hybrid {asymmetric} {per_channel}"
+            version = 12 if per_channel else 9
+            yield case(
+                name, "FULLY_CONNECTED", [drawn((3, 16)), w, drawn((5,))], [((3, 5),)], options, constants=(1, 2), version=version
+            )
+    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
+    for per_channel in (False, True):
+        scales = np.linspace(0.01, 0.02, 4, dtype=np.float32) if per_channel else np.float32(0.01)
+        w = Q(drawn((4, 3, 3, 2), "INT8"), (scales, [0] * 4 if per_channel else 0, 0))
+        name = f"CONV_2D hybrid {per_channel}"
+        yield case(
+            name,
+            "CONV_2D",
+            [drawn((2, 5, 4, 2)), w, drawn((4,))],
+            [((2, 5, 4, 4),)],
+            ("Conv2DOptions", options),
+            constants=(1, 2),
+            version=5,
+        )
+    w = Q(drawn((1, 3, 3, 4), "INT8"), (np.linspace(0.01, 0.02, 4, dtype=np.float32), [0] * 4, 3))
+    depthwise = ("DepthwiseConv2DOptions", options | {"depth_multiplier": 1})
+    yield case(
+        "DEPTHWISE_CONV_2D hybrid",
+        "DEPTHWISE_CONV_2D",
+        [drawn((2, 5, 4, 4)), w, drawn((4,))],
+        [((2, 5, 4, 4),)],
+        depthwise,
+        constants=(1, 2),
+        version=6,
+    )
