@@ -10,6 +10,7 @@ from sardonyx.forks import without_fork
 __all__ = ["load_all"]
 
 _FAMILIES = (
+    "circle",
     "control_flow",
     "conv",
     "custom",
@@ -22,6 +23,7 @@ _FAMILIES = (
     "reshape",
     "resize",
     "slice",
+    "stablehlo",
 )
 
 
