@@ -170,7 +170,14 @@ class Program:
         inputs = [None if number == -1 else infos[number] for number in self.tensors(table, "inputs", infos, optional=True)]
         outputs = [infos[number] for number in self.tensors(table, "outputs", infos)]
         build.place = (outputs[0].name if outputs else "") or code
-        importer(Operator(code, table, build, inputs, outputs, values, self, variables, index))
+        try:
+            importer(Operator(code, table, build, inputs, outputs, values, self, variables, index))
+        except errors.SardonyxError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # an importer takes ranks and counts of a file for granted where it does not look at them itself
+            place = f"{self.file.label}: {table.path}: {code}"
+            raise errors.InvalidFlatBuffer(f"{place}: its tensors and options contradict one another ({error})") from error
 
     def _is_custom(self, table: Table) -> bool:
         return bool(self.table.tables("operator_codes")[table.integer("opcode_index")].text("custom_code"))

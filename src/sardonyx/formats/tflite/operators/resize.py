@@ -139,6 +139,9 @@ def dilate(op: Operator) -> None:
     if len(steps) != info.rank or min(steps, default=1) < 1 or -1 in info.signature:
         op.unsupported(f"steps {steps} of a tensor of shape {list(info.signature)}, whose sizes must be known")
     value, sizes = op.raw(0), list(info.shape)
+    made = tuple((size - 1) * step + 1 if size else 0 for size, step in zip(sizes, steps, strict=True))
+    if made != op.output(0).shape:
+        op.refuse(f"steps {steps} make {list(made)} of {sizes}, and the output has shape {list(op.output(0).shape)}")
     fill = build.reshape(op.raw(2), ())
     for axis, step in enumerate(steps):
         if step == 1 or sizes[axis] < 2:
