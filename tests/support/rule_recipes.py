@@ -48,6 +48,14 @@ RECIPES: dict[str, tuple[str, ...]] = {
     "decompose_stft": (
         """graph(x: float[n, 64, 1]) -> (y) { s: int64[] = 4 l: int64[] = 16 w: float[16] = ... 1 y = STFT(x, s, w, l) }""",
     ),
+    "dequantize_scaled_weights": (
+        """graph(x: float[3, 6]) -> (y) { w: int8[6, 4] = ... 1 s: float[4] = ... 2 c = Cast(w) {to = 1} m = Mul(c, s)
+        y = MatMul(x, m) }""",
+    ),
+    "fuse_narrow_weights": (
+        """graph(a: float[5, 300]) -> (y) { w: int8[300, 240] = ... 1 s: float[] = 0.02 z: int8[] = 3
+        d = DequantizeLinear(w, s, z) y = MatMul(a, d) }""",
+    ),
     "dequantize_before_pool": (
         """graph(x: uint8[1, 2, 8, 8]) -> (y) { s: float[] = 0.05 z: uint8[] = 100
         a = MaxPool(x) {kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]} y = DequantizeLinear(a, s, z) }""",

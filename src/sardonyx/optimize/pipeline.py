@@ -125,6 +125,7 @@ LATE_FUSIONS: dict[Level, tuple[Rule, ...]] = {
         *attention.LATE_FUSIONS,
         *activation.LATE_FUSIONS,
         *normalize.LATE_FUSIONS,
+        *quantize.LATE_FUSIONS,
     ),
     Level.LAYOUT: conv.LATE_LAYOUT_FUSIONS,
 }

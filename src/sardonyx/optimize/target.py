@@ -97,13 +97,20 @@ def exclusion_reason(item: object, target: Target, entries: Mapping[str, str]) -
     opt_in: OptIn | None = getattr(item, "opt_in", None)
     opt_out: str = getattr(item, "opt_out", "")
     not_saved: str = getattr(item, "not_saved", "")
-    if opt_in is not None and entries.get(opt_in.key) != opt_in.text:
+    is_asked = opt_in is not None and entries.get(opt_in.key) == opt_in.text
+    if opt_in is not None and not is_asked and not _is_preferred(item, target):
         return f'{opt_in.key} is not "{opt_in.text}", which asks for it, as {opt_in.reason}'
     if opt_out and entries.get(opt_out) == "1":
         return f'{opt_out} is "1"'
     if target.is_file and not_saved:
         return f"the model is saved, and {not_saved}"
-    return _missing_reason(item, target) or _kept_reason(item, target)
+    return (None if is_asked else _missing_reason(item, target)) or _kept_reason(item, target)
+
+
+def _is_preferred(item: object, target: Target) -> bool:
+    """Return whether an item that a user may ask for makes what a provider of a session prefers, so that nobody needs to ask."""
+    made: frozenset[OpKey] = getattr(item, "makes", frozenset())
+    return not target.is_file and any(map(target.allows, made))
 
 
 def _missing_reason(item: object, target: Target) -> str | None:

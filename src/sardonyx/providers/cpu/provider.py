@@ -74,6 +74,7 @@ class CpuProvider:
             "DynamicQuantizeLinear",
             "DynamicQuantizeMatMul",
             "MatMulIntegerToFloat",
+            "MatMulNBits",
             "QGemm",
             "QLinearAdd",
             "QLinearAveragePool",

@@ -2,6 +2,7 @@
 
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules.quantize.defer_scales import DEFER_SCALES
+from sardonyx.optimize.rules.quantize.dequantize_scaled_weights import DEQUANTIZE_SCALED_WEIGHTS
 from sardonyx.optimize.rules.quantize.drop_clip_before_quantization import (
     DROP_CLIP_BEFORE_QUANTIZATION,
     DROP_RELU_BEFORE_QUANTIZATION,
@@ -28,6 +29,7 @@ from sardonyx.optimize.rules.quantize.expand_quantized_lstm import (
 )
 from sardonyx.optimize.rules.quantize.fuse_dynamic_quantize_matmul import FUSE_DYNAMIC_QUANTIZE_MATMUL
 from sardonyx.optimize.rules.quantize.fuse_matmul_integer import FUSE_MATMUL_INTEGER, FUSE_MATMUL_INTEGER_BIAS
+from sardonyx.optimize.rules.quantize.fuse_narrow_weights import FUSE_NARROW_WEIGHTS
 from sardonyx.optimize.rules.quantize.fuse_nbits_bias import FUSE_NBITS_BIAS
 from sardonyx.optimize.rules.quantize.fuse_nbits_matmul import FUSE_NBITS_MATMUL
 from sardonyx.optimize.rules.quantize.fuse_quantized_concat import FUSE_QUANTIZED_CONCAT
@@ -44,7 +46,7 @@ from sardonyx.optimize.rules.quantize.quantize_as_uint8 import QUANTIZE_AS_UINT8
 from sardonyx.optimize.rules.quantize.quantize_weights import QUANTIZE_BIAS, QUANTIZE_WEIGHTS
 from sardonyx.optimize.rules.quantize.skip_requantization import SKIP_REQUANTIZATION, SKIP_REQUANTIZATION_OF_MOVES
 
-__all__ = ["BASIC", "DECOMPOSITIONS", "EXTENDED"]
+__all__ = ["BASIC", "DECOMPOSITIONS", "EXTENDED", "LATE_FUSIONS"]
 
 DECOMPOSITIONS: tuple[Rule, ...] = (
     EXPAND_NBITS_MLP,
@@ -61,6 +63,7 @@ DECOMPOSITIONS: tuple[Rule, ...] = (
 """Rules that take fused operators apart, at level BASIC before all others."""
 
 BASIC: tuple[Rule, ...] = (
+    DEQUANTIZE_SCALED_WEIGHTS,
     MERGE_QUANTIZATIONS,
     QUANTIZE_AS_UINT8,
     FUSE_MATMUL_INTEGER,
@@ -100,3 +103,6 @@ EXTENDED: tuple[Rule, ...] = (
     PROPAGATE_QUANTIZATION,
 )
 """The rules of level EXTENDED."""
+
+LATE_FUSIONS: tuple[Rule, ...] = (FUSE_NARROW_WEIGHTS,)
+"""Rules that make products of what no product of integers was made of."""

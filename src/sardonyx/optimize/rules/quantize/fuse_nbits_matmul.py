@@ -3,7 +3,7 @@
     MatMul(a, DQ(w, scales, zeros) {axis = 0, block_size})      ->      com.microsoft.MatMulNBits(a, packed w, scales, packed zeros)
 
 for constants w (K, N) of 4 or 8 bits. The same numbers are multiplied. Of use where a provider has a kernel that unpacks as it
-goes: the session option `session.enable_dq_matmulnbits_fusion` asks for it.
+goes: it takes part where one prefers MatMulNBits, or where `session.enable_dq_matmulnbits_fusion` asks for it.
 
 Left alone:
     scales by axis or one for all, and blocks along another axis than that of the sum
@@ -21,7 +21,7 @@ from sardonyx.ops.views.quantize import Quantization
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
-from sardonyx.optimize.target import OptIn
+from sardonyx.optimize.target import OptIn, microsoft
 from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_NBITS_MATMUL"]
@@ -83,6 +83,7 @@ FUSE_NBITS_MATMUL = Rule(
     _pattern,
     _replace,
     _check,
+    makes=microsoft("MatMulNBits"),
     opt_in=OptIn(
         "session.enable_dq_matmulnbits_fusion", "1", "products with packed weights are slower on providers without kernels for them"
     ),
