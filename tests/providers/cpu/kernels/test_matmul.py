@@ -75,11 +75,48 @@ def test_gemm(bias: str, transposed: int) -> None:
         assert_close(session.run(None, {"x": x})[0], reference(body, {"x": x}, double=True)[0], 2e-6)
 
 
-@pytest.mark.parametrize("attributes", ["alpha = 2.0", "beta = 2.0", "beta = 0.0", "transA = 1"])
-def test_a_gemm_that_scales_or_turns_its_left_side_is_declined(attributes: str) -> None:
-    """Its result is the reference provider's."""
-    body = f"graph(x: float[5, 5], w: float[5, 5], c: float[5]) -> (y: float[5, 5]) {{ y = Gemm(x, w, c) {{{attributes}}} }}"
-    assert declined(body) == ["transA, alpha or beta is set"]
+@pytest.mark.parametrize(
+    "attributes", ["alpha = 2.5", "beta = 2.5", "beta = 0.0", "transA = 1", "transA = 1, transB = 1, alpha = -0.5, beta = 3.0"]
+)
+@pytest.mark.parametrize("c", ["5", "1, 5", "7, 1", "7, 5"])
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_a_gemm_that_scales_or_transposes_its_left_side(attributes: str, c: str, is_constant: bool) -> None:
+    """In the store, and in a copy; with an activation behind."""
+    left, right = "9, 7" if "transA" in attributes else "7, 9", "5, 9" if "transB" in attributes else "9, 5"
+    weights = f"w: float[{right}] = ... 1" if is_constant else ""
+    given = "" if is_constant else f", w: float[{right}]"
+    body = f"graph(x: float[{left}], c: float[{c}]{given}) -> (y) {{ {weights} z = Gemm(x, w, c) {{{attributes}}} y = Relu(z) }}"
+    feeds = {"x": _x(*map(int, left.split(", "))), "c": _x(*map(int, c.split(", ")), seed=1)}
+    if not is_constant:
+        feeds["w"] = _x(*map(int, right.split(", ")), seed=2)
+    assert_close(run_cpu(body, feeds)[0], reference(body, feeds, double=True)[0], 2e-6)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("B, 7, 9", "1, 9, 5"),
+        ("1, B, 7, 9", "3, 1, 9, 5"),
+        ("B, 3, 7, 9", "3, 9, 5"),
+        ("3, 7, 9", "B, 3, 9, 5"),
+        ("3, 1, 7, 9", "1, B, 9, 5"),
+    ],
+)
+def test_batches_are_broadcast(left: str, right: str) -> None:
+    """Either side, or both, and sides of fewer dimensions; the sizes are symbols."""
+    body = f"graph(x: float[{left}], w: float[{right}]) -> (y) {{ z = MatMul(x, w) y = Neg(z) }}"
+    session = cpu_session(body)
+    for size in (2, 1, 4):
+        shapes = [tuple(size if dim == "B" else int(dim) for dim in side.split(", ")) for side in (left, right)]
+        feeds = {"x": _x(*shapes[0]), "w": _x(*shapes[1], seed=1)}
+        assert_close(session.run(None, feeds)[0], reference(body, feeds, double=True)[0], 2e-6)
+
+
+def test_a_constant_batch_of_one_is_packed_once() -> None:
+    """As a matrix is."""
+    body = "graph(x: float[B, 7, 9]) -> (y) { w: float[1, 9, 5] = ... 1 y = MatMul(x, w) }"
+    assert steps_of(body) == ["MatMul"]
+    assert_close(run_cpu(body, {"x": _x(3, 7, 9)})[0], reference(body, {"x": _x(3, 7, 9)}, double=True)[0], 2e-6)
 
 
 @pytest.mark.parametrize("transposed", [0, 1])

@@ -35,11 +35,12 @@ from sardonyx.providers.cpu.expressions import element_type, expression_symbol
 from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise, others_of
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import given, shape_of
+from sardonyx.providers.cpu.operands import given, open_or_wrong, shape_of
 from sardonyx.providers.cpu.pairs import as_pairs, multiplies_pairs
 from sardonyx.providers.cpu.precision import Precision
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
+from sardonyx.providers.cpu.strided import StridedDim, copy_region, dense_strides
 
 _CACHED_ELEMENTS = 1 << 18
 """Weights that stay in the second-level cache from run to run: decoding them would cost more than it spares."""
@@ -62,6 +63,10 @@ class ProductSpec:
     """Whether input 2 is added."""
     reads: tuple[str, ...]
     """How the store can read tensors besides: COLUMN, ROW, WHOLE."""
+    transposes_left: bool = False
+    """Whether the left side is (K, M), not (M, K)."""
+    factors: tuple[float, float] = (1.0, 1.0)
+    """What the product and input 2 are multiplied by."""
 
 
 def claim(node: Node) -> ProductSpec | str:
@@ -72,8 +77,9 @@ def claim(node: Node) -> ProductSpec | str:
         return problem
     if left[-1] != right[-2:][0]:
         return _inner_problem(left[-1], right[-2:][0])
-    if len(right) > 2 and left[:-2] != right[:-2] and not _is_shared(left):
-        return "the matrices of a batch are broadcast"
+    is_plain = len(right) < 3 or left[:-2] == right[:-2] or _is_shared(left)
+    if not is_plain and not all(_is_broadcast(side[:-2], shape_of(node.output)) for side in (left, right)):
+        return f"that batches {left[:-2]} and {right[:-2]} are broadcast to one another {open_or_wrong(left, right)}"
     return ProductSpec(is_transposed=False, has_bias=False, reads=_reads(len(right)))
 
 
@@ -87,15 +93,23 @@ def claim_gemm(node: Node) -> ProductSpec | str:
         return f"sides of {len(left)} and {len(right)} dimensions, expected two"
     view = Gemm.of(node)
     inner = right[-1] if view.transposes_b else right[-2]
-    if left[-1] != inner and given(node.inputs[1]).constant is None:
-        return _inner_problem(left[-1], inner)
-    if view.transposes_a or view.alpha != 1 or (bias is not None and view.beta != 1):
-        return "transA, alpha or beta is set"
+    length = left[0] if view.transposes_a else left[-1]
+    if length != inner and given(node.inputs[1]).constant is None:
+        return _inner_problem(length, inner)
     if bias is not None and bias.dtype is not DataType.FLOAT:
         return f"C has elements of type {bias.dtype}"
     if bias is not None and access_of(node.outputs[0].shape, bias) is None:
         return f"C of shape {bias.shape} is neither a row, a column nor a whole matrix of {node.outputs[0].shape}"
-    return ProductSpec(view.transposes_b, bias is not None, _reads(len(right)))
+    reads, factors = _reads(len(right)), (view.alpha, view.beta if bias is not None else 1.0)
+    return ProductSpec(view.transposes_b, bias is not None, reads, view.transposes_a, factors)
+
+
+def _is_broadcast(batch: Shape, output: Shape) -> bool:
+    """Return whether each dimension of a batch is that of the output, counted from the last, or 1."""
+    wide = output[: len(output) - 2]
+    if len(wide) < len(batch):
+        return False
+    return all(dim in (1, other) for dim, other in zip(reversed(batch), reversed(wide), strict=False))
 
 
 def _problem_of(node: Node) -> str | None:
@@ -117,9 +131,9 @@ def _reads(rank: int) -> tuple[str, ...]:
     return {1: (WHOLE,), 2: (COLUMN, ROW, WHOLE)}.get(rank, (COLUMN,))
 
 
-def _is_shared(left: Shape) -> bool:
-    """Return whether the left side is one matrix, or a vector, for all matrices of the right side."""
-    return all(dim == 1 for dim in left[:-2])
+def _is_shared(side: Shape) -> bool:
+    """Return whether a side is one matrix, or a vector, for all matrices of the other side."""
+    return all(dim == 1 for dim in side[:-2])
 
 
 def access_of(output: Shape | None, operand: Value) -> str | None:
@@ -172,24 +186,51 @@ def lower(low: Lowering, group: Group, spec: ProductSpec) -> None:
     node, is_transposed = group.node, spec.is_transposed
     bias = node.input(2) if spec.has_bias else None
     left, width, weights = low.of(node.inputs[0]), tiling(low.target).panel, given(node.inputs[1]).constant
+    left = _transposed(low, node, left) if spec.transposes_left else left
     if weights is not None and len(weights.shape) == 2:
         packed = low.packed(_packed, weights, width, is_transposed, _form_of(low, weights, is_transposed), of=node.inputs[1])
         matrix = weights.shape[::-1] if is_transposed else weights.shape
-        multiply(low, group, left, RightSide(packed, *matrix, panels=_panels_of(packed)), bias)
+        multiply(low, group, left, RightSide(packed, *matrix, panels=_panels_of(packed)), bias, spec.factors)
         return
     right = low.of(node.inputs[1])
+    if len(right.shape) > 2 and _is_shared(right.shape):
+        weight = None if right.constant is None else right.constant.reshape(right.constant.shape[-2:])
+        right = Buffer(right.dtype, right.shape[-2:], weight, base=right)
+    elif len(right.shape) > 2 and left.shape[:-2] != right.shape[:-2] and not _is_shared(left.shape):
+        batch = shape_of(node.output)[:-2]
+        left, right = (_repeated(low, node, side, batch) for side in (left, right))
     if right.constant is not None and len(right.shape) <= 2:
         columns = right.constant.T if is_transposed else right.constant
         columns = columns if columns.ndim == 2 else columns[:, np.newaxis]
         packed = low.packed(pack_columns, columns, width, of=node.inputs[1])
-        multiply(low, group, left, RightSide(packed, *columns.shape), bias)
+        multiply(low, group, left, RightSide(packed, *columns.shape), bias, spec.factors)
         return
     if len(right.shape) == 1:
         right = Buffer(right.dtype, (*right.shape, 1), base=right)
     K, N = reversed(right.shape) if is_transposed else right.shape[-2:]
     packed = low.temporary(right.dtype, (product(right.shape[:-2]), -(-N // width), K, width))
     _pack_in_run(low, node, right, packed, (K, N), is_transposed=is_transposed)
-    multiply(low, group, left, RightSide(packed, K, N, batch=right.shape[:-2]), bias)
+    multiply(low, group, left, RightSide(packed, K, N, batch=right.shape[:-2]), bias, spec.factors)
+
+
+def _transposed(low: Lowering, node: Node, matrix: Buffer) -> Buffer:
+    """Return a copy (M, K) of a matrix (K, M)."""
+    K, M = matrix.shape
+    turned = low.temporary(matrix.dtype, (M, K))
+    copy_region(low, "Transpose", matrix, turned, [StridedDim(M, 1, K), StridedDim(K, M, 1)], node)
+    return turned
+
+
+def _repeated(low: Lowering, node: Node, side: Buffer, batch: Shape) -> Buffer:
+    """Return a copy of matrices, one for each of `batch`; themselves where there are as many."""
+    own = (*(1,) * (len(batch) + 2 - len(side.shape)), *side.shape)
+    if own[:-2] == batch:
+        return Buffer(side.dtype, own, side.constant, base=side)
+    repeated = low.temporary(side.dtype, (*batch, *own[-2:]))
+    strides = zip(repeated.shape, own, dense_strides(own), dense_strides(repeated.shape), strict=True)
+    region = [StridedDim(size, step if size == length else 0, stride) for size, length, step, stride in strides]
+    copy_region(low, "Expand", side, repeated, region, node)
+    return repeated
 
 
 def _panels_of(packed: Buffer) -> Panels:
@@ -264,16 +305,18 @@ class RightSide:
     """How many matrices there are, by dimension; () is one."""
 
 
-def multiply(low: Lowering, group: Group, left: Buffer, right: RightSide, bias: Value | None) -> None:
+def multiply(
+    low: Lowering, group: Group, left: Buffer, right: RightSide, bias: Value | None, factors: tuple[float, float] = (1.0, 1.0)
+) -> None:
     """Add the step that multiplies left (…, M, K) by a packed matrix, or by one for each of a batch, with the tail of the group.
 
     With a batch, left is one matrix for each, or one for all of them; a vector (K,) is a matrix of one row. `bias` is added first;
-    `access_of` says how it may lie.
+    `access_of` says how it may lie. `factors` are what the product and the bias are multiplied by.
     """
     target = low.target
     is_paired, shape = right.panels.is_paired, left.shape
     left = as_pairs(low, group.node, left) if is_paired else left
-    expr, reads = tail_of(low, group, bias)
+    expr, reads = tail_of(low, group, bias, factors)
     result = low.result(group.result)
     ways = ways_of(result, reads)
     symbol = low.kernel(ProductKernel(expr, ways, right.panels))
@@ -293,12 +336,22 @@ def multiply(low: Lowering, group: Group, left: Buffer, right: RightSide, bias: 
     low.step(group, symbol, [left, right.packed, result, *map(low.of, reads)], writes=[2], plan=plan)
 
 
-def tail_of(low: Lowering, group: Group, bias: Value | None) -> tuple[ElementExpr, list[Value]]:
-    """Return what a product stores, of argument 0, its sum, and the tensors that it reads besides; `bias` is added first."""
+def tail_of(
+    low: Lowering, group: Group, bias: Value | None, factors: tuple[float, float] = (1.0, 1.0)
+) -> tuple[ElementExpr, list[Value]]:
+    """Return what a product stores, of argument 0, its sum, and the tensors that it reads besides.
+
+    The sum and `bias` are multiplied by `factors` and added first.
+    """
     expr, reads = low.epilogue(group)
-    if bias is None:
-        return expr, reads
-    return substitute(expr, {0: argument(0, F32) + argument(len(reads) + 1, F32)}), [*reads, bias]
+    found = _times(argument(0, F32), factors[0])
+    if bias is not None:
+        found, reads = found + _times(argument(len(reads) + 1, F32), factors[1]), [*reads, bias]
+    return substitute(expr, {0: found}), reads
+
+
+def _times(element: ElementExpr, factor: float) -> ElementExpr:
+    return element if factor == 1 else element * factor
 
 
 def ways_of(result: Buffer, reads: Sequence[Value]) -> str:
