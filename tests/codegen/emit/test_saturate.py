@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.saturate import can_pack, limits_of_kind, pack_saturated, round_saturated
+from sardonyx.codegen.emit.saturate import can_pack, limits_of_kind, pack_saturated, round_clipped
 from sardonyx.codegen.emit.types import F32, I8, I16, I32, U8, U16, Type
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
@@ -35,8 +35,10 @@ def test_one_vector(target: Target, run: Callable[..., None], kind: Type, zeros:
         module = Module(target)
         with module.kernel("round") as b:
             for i in range(0, 64, count):
-                value = round_saturated(b, b.buffer(0, F32).load(i, count), b.buffer(1, I32).load(), kind)
-                b.buffer(2, kind).store(value, i, count)
+                zero = b.buffer(1, I32).load().splat(count)
+                least, greatest = ((limit - zero).to(F32) for limit in limits_of_kind(kind))
+                value = round_clipped(b, b.buffer(0, F32).load(i, count), zero, least, greatest)
+                b.buffer(2, kind).store(value.to(kind), i, count)
         for zero in zeros:
             found = np.zeros(64, _dtype(kind))
             run(module, "round", [x, np.array([zero], np.int32), found], [])

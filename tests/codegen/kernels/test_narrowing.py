@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sardonyx.codegen.emit.module import Kernel, Module
+from sardonyx.codegen.emit.saturate import round_clipped
 from sardonyx.codegen.emit.types import F32, I32, I64, U8
 from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.narrowing import Narrowing, narrow_together
@@ -16,7 +17,12 @@ def _half(b: Kernel, sums: Register, place: Register, column: Register, span: Sp
     return sums.to(F32) * 0.5
 
 
-_NARROWING = Narrowing(_half, lambda b: b.const(I32, 3), U8)
+def _rounded(b: Kernel, sums: Register, place: Register, column: Register, span: Span) -> Register:
+    limits = (sums.like(limit).to(F32) for limit in (-3, 252))
+    return round_clipped(b, _half(b, sums, place, column, span), sums.like(3), *limits).to(U8)
+
+
+_NARROWING = Narrowing(_rounded, _half, lambda b: b.const(I32, 3), U8)
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])

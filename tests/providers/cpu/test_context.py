@@ -60,6 +60,23 @@ _LOOP = """graph(x: float[n, 4]) -> (y: float[n, 4]) {
 }"""
 
 
+_VIEW = """graph(x: float[n, 64]) -> (y: float[n, 64]) {
+    w: float[4096] = ... 1
+    zero: int64[1] = [0]
+    s: int64[2] = Shape(x)
+    e: int64[1] = Gather(s, zero)
+    v: float[n] = Slice(w, zero, e, zero)
+    g: float[1] = Gather(v, zero)
+    y = Add(x, g)
+}"""
+_BYTES = """graph(x: float[n, 96]) -> (y: float[n, 64]) {
+    w: int8[96, 64] = ... 1
+    s: float[64] = ... 2
+    b: float[64] = ... 3
+    y = com.microsoft.DynamicQuantizeMatMul(x, w, s, _, b)
+}"""
+
+
 def _partition(body: str) -> Partition:
     held = graph(body)
     nodes = tuple(held)
@@ -90,7 +107,7 @@ def _run(program: Program, *inputs: Any) -> list[Any]:
     return list(program.run(bound, inputs, outputs, scratch))
 
 
-@pytest.mark.parametrize("body", [_PRODUCT, _SHAPES, _LOOP])
+@pytest.mark.parametrize("body", [_PRODUCT, _SHAPES, _LOOP, _VIEW, _BYTES])
 def test_a_loaded_program_computes_the_same(body: str, target: Target) -> None:
     """Bit for bit, for sizes that neither was bound to before; size values are among what it makes."""
     part = _partition(body)
@@ -108,6 +125,18 @@ def test_weights_are_kept_packed_and_not_as_they_are(target: Target) -> None:
     file = read_program(memoryview(save_program(target, 1, _partition(_PRODUCT))))
     assert file.absent == {0}
     assert len(file.arrays) == 3
+
+
+def test_weights_of_bytes_are_kept_packed(target: Target) -> None:
+    """Four rows in a word, with the sums of their columns; not as they are in the model."""
+    file = read_program(memoryview(save_program(target, 1, _partition(_BYTES))))
+    assert file.absent == {0}
+    assert file.arrays[-1].dtype == np.int32
+
+
+def test_a_constant_whose_part_is_read_is_kept(target: Target) -> None:
+    """A view of its first elements is read, after the node that made the view."""
+    assert not read_program(memoryview(save_program(target, 1, _partition(_VIEW)))).absent
 
 
 def test_weights_are_not_packed_again_to_be_saved(target: Target) -> None:

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from sardonyx.codegen.emit.types import BOOL, F64, Type
+from sardonyx.codegen.emit.types import BOOL, F32, F64, Kind, Type
 from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = [
@@ -344,9 +344,18 @@ def quotient(x: ElementExpr, divisor: ElementExpr, inverse: ElementExpr) -> Elem
 def round_saturated(x: ElementExpr, zero: ElementExpr, kind: Type) -> ElementExpr:
     """Return float32 x rounded to nearest, ties to even, plus `zero` (int32), saturated to `kind` of 8 or 16 bits.
 
-    NaN becomes the least number.
+    NaN becomes the least number. The limits less the zero point are operands too: where that is a number, so are they.
     """
-    return ElementExpr("round_saturated", kind, (x, zero))
+    span = 1 << kind.bits
+    low = -span // 2 if kind.kind is Kind.SIGNED else 0
+    limits = (_less(limit, zero) for limit in (low, low + span - 1))
+    return ElementExpr("round_saturated", kind, (x, zero, *limits))
+
+
+def _less(limit: int, zero: ElementExpr) -> ElementExpr:
+    if zero.primitive in ("constant", "scalar"):
+        return ElementExpr(zero.primitive, F32, (), limit - zero.value)
+    return constant(limit, F32) - zero.to(F32)
 
 
 def clip(x: ElementExpr, low: Like | None = None, high: Like | None = None) -> ElementExpr:

@@ -10,7 +10,7 @@ from sardonyx.codegen.emit.division import refined_quotient
 from sardonyx.codegen.emit.expr import PRIMITIVES, ElementExpr, NumberedPrimitive, number
 from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.narrow import from_narrow, to_narrow
-from sardonyx.codegen.emit.saturate import round_saturated
+from sardonyx.codegen.emit.saturate import round_clipped
 from sardonyx.codegen.emit.types import F32, I32, Kind, Type
 from sardonyx.codegen.emit.values import Register
 
@@ -37,7 +37,7 @@ def write_expressions(
     values: list[Register] = []
     for index, step in enumerate(steps):
         value = known[index] if known else None
-        values.append(_write(b, step, values, arguments, lanes) if value is None else value)
+        values.append(_write(b, step, steps, values, arguments, lanes) if value is None else value)
     return [values[result] for result in results]
 
 
@@ -51,30 +51,45 @@ def write_invariants(b: Function, outputs: Sequence[ElementExpr], arguments: Kno
         lanes: how many lanes the values have.
     """
     values: list[Register | None] = []
-    for step in number(outputs)[0]:
+    steps = number(outputs)[0]
+    for step in steps:
         if step.primitive == "argument":
             given = arguments[int(step.expr.value)]
             values.append(None if given is None else given.splat(lanes))
         elif all(values[operand] is not None for operand in step.operands):
-            values.append(_write(b, step, values, (), lanes))
+            values.append(_write(b, step, steps, values, (), lanes))
         else:
             values.append(None)
     return values
 
 
-def _write(b: Function, step: NumberedPrimitive, values: Known, arguments: Sequence[Register], lanes: int) -> Register:
+def _write(
+    b: Function,
+    step: NumberedPrimitive,
+    steps: Sequence[NumberedPrimitive],
+    values: Known,
+    arguments: Sequence[Register],
+    lanes: int,
+) -> Register:
     if step.primitive == "argument":
         return arguments[int(step.expr.value)].splat(lanes)
     if step.primitive == "constant":
         return b.const(step.type.vector(lanes), step.expr.value)
     if step.primitive == "parameter":
         return _scalar(b, int(step.expr.value), step.type).splat(lanes)
-    operands = [value for operand in step.operands if (value := values[operand]) is not None]
+    operands = _known(values, step.operands)
     if step.primitive == "cast":
+        before = steps[step.operands[0]]
+        if before.primitive == "round_saturated" and step.type.bits >= I32.bits:
+            return round_clipped(b, *_known(values, before.operands)).to(step.type)
         return _cast(b, operands[0], step.type)
     if step.primitive == "round_saturated":
-        return round_saturated(b, operands[0], operands[1], step.type)
+        return round_clipped(b, *operands).to(step.type)
     return PRINTERS[step.primitive](b, *operands)
+
+
+def _known(values: Known, operands: Sequence[int]) -> list[Register]:
+    return [value for operand in operands if (value := values[operand]) is not None]
 
 
 def _scalar(b: Function, index: int, kind: Type) -> Register:

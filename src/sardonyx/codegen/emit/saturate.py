@@ -1,6 +1,6 @@
 """Floats to small integers: rounded to nearest, ties to even, plus a zero point, saturated; NaN becomes the least number.
 
-    saturated = round_saturated(b, x, zero, U8)            one vector
+    number = round_clipped(b, x, zero, least, greatest)      one vector, as int32
     packed = pack_saturated(b, [x0, x1, x2, x3], zero, U8)   several, narrowed together by the processor's saturating packs
 
 One vector is moved into the limits less the zero point first, which are whole numbers. Several are converted by an instruction that
@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sardonyx.codegen.emit.builder import Function
-from sardonyx.codegen.emit.types import BOOL, F32, I8, I16, I32, Kind, Type
+from sardonyx.codegen.emit.types import BOOL, I8, I16, I32, Kind, Type
 from sardonyx.codegen.emit.values import Register
 from sardonyx.codegen.target import Target
 
-__all__ = ["can_pack", "limits_of_kind", "pack_saturated", "round_saturated"]
+__all__ = ["can_pack", "limits_of_kind", "pack_saturated", "round_clipped"]
 
 _CONVERSIONS = {4: "sse2.cvtps2dq", 8: "avx.cvt.ps2dq.256"}
 """Lanes -> x86's conversion to the nearest int32; 16 lanes have another form."""
@@ -33,12 +33,13 @@ def limits_of_kind(kind: Type) -> tuple[int, int]:
     return (-span // 2, span // 2 - 1) if kind.kind is Kind.SIGNED else (0, span - 1)
 
 
-def round_saturated(b: Function, x: Register, zero: Register, kind: Type) -> Register:
-    """Return float32 lanes, rounded, plus `zero` (int32), as integers of 8 or 16 bits."""
-    low, high = limits_of_kind(kind)
-    least, greatest = (low - zero).to(F32), (high - zero).to(F32)
+def round_clipped(b: Function, x: Register, zero: Register, least: Register, greatest: Register) -> Register:
+    """Return float32 lanes, moved into [least, greatest], rounded, plus `zero` (int32), as int32; NaN counts as the least.
+
+    The limits are whole numbers, so that what is rounded fits an integer: those of the result's type less the zero point.
+    """
     above = b.select(x > least, x, least)
-    return (_nearest(b, b.select(above < greatest, above, greatest)) + zero).to(kind)
+    return _nearest(b, b.select(above < greatest, above, greatest)) + zero
 
 
 def can_pack(target: Target, vectors: int, lanes: int) -> bool:
@@ -47,7 +48,7 @@ def can_pack(target: Target, vectors: int, lanes: int) -> bool:
 
 
 def pack_saturated(b: Function, parts: Sequence[Register], zero: Register, kind: Type) -> Register:
-    """Return the lanes of two to four float32 vectors, one after the other, as `round_saturated` does, of 8 bits.
+    """Return the lanes of two to four float32 vectors, one after the other, as `round_clipped` does, of 8 bits.
 
     Three vectors give the lanes of four, of which the last are undefined. `zero` is an int32 that fits 16 bits.
     """

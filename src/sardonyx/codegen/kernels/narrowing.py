@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sardonyx.codegen.emit.module import Kernel
-from sardonyx.codegen.emit.saturate import can_pack, pack_saturated, round_saturated
+from sardonyx.codegen.emit.saturate import can_pack, pack_saturated
 from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.conv import ConvEpilogue
@@ -16,10 +16,12 @@ __all__ = ["Narrowing", "narrow_together"]
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """An epilogue that rounds and saturates what another one makes; it is an epilogue of one vector itself."""
+    """An epilogue that ends in a rounding to 8 bits."""
 
+    whole: ConvEpilogue
+    """What is stored."""
     before: ConvEpilogue
-    """The float32 numbers to be rounded."""
+    """The float32 numbers that are rounded for it."""
     zero: Callable[[Kernel], Register]
     """What is added after the rounding: one int32."""
     kind: Type
@@ -27,8 +29,7 @@ class Narrowing:
 
     def __call__(self, b: Kernel, sums: Register, place: Register, column: Register, span: Span) -> Register:
         """Return what to store at a place."""
-        x = self.before(b, sums, place, column, span)
-        return round_saturated(b, x, self.zero(b).splat(x.type.lanes), self.kind)
+        return self.whole(b, sums, place, column, span)
 
 
 def narrow_together(

@@ -19,7 +19,6 @@ from sardonyx.ir import Node
 from sardonyx.providers.expressions import DATA_TYPES, ElementwiseExpression, expression_of
 from sardonyx.providers.reference.algorithms.blocks import map_blocks
 from sardonyx.providers.reference.algorithms.erf import erf_into
-from sardonyx.providers.reference.algorithms.requantize import integer_limits
 from sardonyx.providers.reference.registry import Call, Kernel, find_kernel
 
 __all__ = ["evaluate_expression", "kernel_of"]
@@ -111,11 +110,10 @@ def _multiply_add(kind: Type, x: Array, y: Array, z: Array) -> Array:
     return np.asarray(x.astype(np.float64) * y + z if kind == F32 else x * y + z)
 
 
-def _round_saturated(kind: Type, x: Array, zero: Array) -> Array:
+def _round_saturated(kind: Type, x: Array, zero: Array, least: Array, greatest: Array) -> Array:
     """Return rounded numbers plus `zero`, saturated; NaN is the least number."""
-    low, high = integer_limits(DATA_TYPES[kind].numpy)
-    shifted = np.clip(np.rint(x.astype(np.float64)) + zero, low, high)
-    return np.where(np.isnan(shifted), low, shifted)
+    shifted = np.clip(np.rint(x), least, greatest) + zero
+    return np.where(np.isnan(shifted), least + zero, shifted)
 
 
 def _shift(function: Callable[..., Any]) -> Callable[..., Array]:

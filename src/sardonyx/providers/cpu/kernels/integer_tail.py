@@ -144,8 +144,10 @@ def place_integer_epilogue(tail: IntegerTailCode, first: int) -> ConvEpilogue | 
         return None
     if expr.primitive != "round_saturated" or expr.type.bits != _BYTE or not _is_number(expr.operands[1]):
         return _epilogue(tail, expr, first)
-    x, zero = expr.operands
-    return Narrowing(_epilogue(tail, x, first), lambda b: write_expressions(b, [zero], [])[0], expr.type)
+    x, zero = expr.operands[:2]
+    return Narrowing(
+        _epilogue(tail, expr, first), _epilogue(tail, x, first), lambda b: write_expressions(b, [zero], [])[0], expr.type
+    )
 
 
 _BYTE = 8
