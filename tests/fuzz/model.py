@@ -24,6 +24,7 @@ _TYPES: dict[str, Any] = {
     "int64": np.int64,
     "int32": np.int32,
     "uint8": np.uint8,
+    "int8": np.int8,
     "bool": np.bool_,
 }
 
@@ -206,6 +207,8 @@ class Making:
 
     def _filled(self, shape: Sequence[int], kind: str, most: int | None) -> Array:
         generator = np.random.default_rng(self._count)
+        if kind == "int8":
+            return generator.integers(-128, 128, shape).astype(np.int8)
         if kind in ("int64", "int32", "uint8"):
             low = 0 if kind == "uint8" else -1 if most is None else -most
             array = generator.integers(low, 3 if most is None else max(most, 1), shape)

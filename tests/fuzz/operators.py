@@ -247,6 +247,31 @@ def _gemm(m: Making) -> str:
     return m.call("Gemm", [m.feed(m.near(a)), m.weight(m.near(b)), *bias], transA=turns[0], transB=turns[1])
 
 
+def _integer_product(m: Making) -> str:
+    M, K, N = m.shape(3)
+    a_kind, b_kind, y_kind = (m.draw.pick(("uint8", "int8")) for _ in range(3))
+    batch = m.shape(m.small(0, 2))
+    a = m.feed(m.near([*batch, M, K]), a_kind)
+    b = m.weight(m.near([K, N] if m.draw.chance(2) else [*batch, K, N]), b_kind)
+    a_zero = m.weight(m.near(m.draw.pick(([], [1], [M], [M, 1]))), a_kind)
+    b_zero = m.weight(m.near(m.draw.pick(([], [1], [N]))), b_kind)
+    a_scale, b_scale, y_scale = (m.weight(m.near(m.draw.pick(([], [1], [size])))) for size in (M, N, 1))
+    op = m.draw.pick(("MatMulInteger", "QLinearMatMul", "QGemm", "MatMulIntegerToFloat", "DynamicQuantizeMatMul"))
+    if op == "MatMulInteger":
+        return m.call(op, [a, b, a_zero, b_zero])
+    y = [y_scale, m.weight([], y_kind)]
+    if op == "QLinearMatMul":
+        return m.call(op, [a, a_scale, a_zero, b, b_scale, b_zero, *y])
+    if op == "QGemm":
+        c = m.weight(m.near(m.draw.pick(([N], [M, N], [1, N], [M, 1], []))), "int32")
+        turns = m.draw.pick((None, None, 1)), m.draw.pick((None, 1))
+        return m.call(f"com.microsoft.{op}", [a, a_scale, a_zero, b, b_scale, b_zero, c, *y], transA=turns[0], transB=turns[1])
+    bias = m.weight(m.near([N]))
+    if op == "MatMulIntegerToFloat":
+        return m.call(f"com.microsoft.{op}", [a, b, a_scale, b_scale, a_zero, b_zero, bias])
+    return m.call(f"com.microsoft.{op}", [m.feed(m.near([*batch, M, K])), b, b_scale, b_zero, bias])
+
+
 def _reduce(m: Making) -> str:
     names = "Sum Mean Max Min Prod L1 L2 LogSum LogSumExp SumSquare".split()
     shape, op = m.shape(m.small(0, 4)), "Reduce" + m.draw.pick(names)
@@ -392,6 +417,7 @@ OPERATORS: tuple[Callable[[Making], str], ...] = (
     _resize,
     _matmul,
     _gemm,
+    _integer_product,
     _reduce,
     _along,
     _normalize,

@@ -10,11 +10,13 @@ import onnxruntime
 import pytest
 from onnx import ValueInfoProto, helper, numpy_helper
 from support.cpu_run import LEVELS, cpu_model_session
+from support.models import model
 
 from sardonyx import InferenceSession, SessionOptions
 from sardonyx.capi.onnxruntime_pybind11_state import GraphOptimizationLevel
 from sardonyx.dtypes import Array
 from sardonyx.errors import SardonyxError
+from sardonyx.formats.onnx import load, to_bytes
 
 _KINDS = [np.uint8, np.int8]
 _F = np.float32
@@ -262,10 +264,18 @@ def test_shapes_that_do_not_fit_are_errors(what: str) -> None:
 @pytest.mark.parametrize("isa", LEVELS)
 def test_every_level_gives_the_same_bits(isa: str) -> None:
     """AVX-512, AVX2 and the portable one."""
-    from sardonyx.formats.onnx import load
-
     a, b = _numbers(np.int8, 9, 21), _numbers(np.uint8, 21, 40, seed=1)
     case = _Case("MatMulInteger", [a, b, np.array(-3, np.int8), _numbers(np.uint8, 40)], (1, 2, 3))
     expected = (a.astype(np.int64) + 3) @ (b.astype(np.int64) - _numbers(np.uint8, 40))
     session = cpu_model_session(load(case.model), isa=isa)
     np.testing.assert_array_equal(session.run(None, case.feed)[0], expected)
+
+
+def test_rows_of_a_length_that_only_the_run_shows_are_checked_then() -> None:
+    """Weights are constant, so that another length is an error when sizes are known."""
+    body = "graph(a: uint8[m, k]) -> (y: int32[m, 3]) {\nb: int8[4, 3] = ... 1\ny = MatMulInteger(a, b)\n}"
+    session = _session(to_bytes(model(body, opset=21)), "CPUExecutionProvider")
+    assert all(placement.provider == "CPUExecutionProvider" for placement in session.explain())
+    assert session.run(None, {"a": np.zeros((2, 4), np.uint8)})[0].shape == (2, 3)
+    with pytest.raises(SardonyxError, match="A has rows of 5 elements, B columns of 4"):
+        session.run(None, {"a": np.zeros((2, 5), np.uint8)})

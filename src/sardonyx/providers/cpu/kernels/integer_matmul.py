@@ -17,7 +17,7 @@ from sardonyx.codegen.emit.scalars import scalar
 from sardonyx.codegen.emit.types import BOOL, F32, I32, U8, Type
 from sardonyx.codegen.kernels.quantized.byte_gemm import COLUMN, ROW, SCALAR, WHOLE
 from sardonyx.dtypes import Array, DataType
-from sardonyx.ir import Node, Shape, Value
+from sardonyx.ir import Expr, Node, Shape, Value
 from sardonyx.ops.views.matmul import Gemm
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import element_type
@@ -113,7 +113,8 @@ def _sides_of(node: Node, right_index: int, *, is_transposed: bool = False) -> _
         return "one side is a scalar"
     matrix = (*right, 1) if len(right) == 1 else right
     matrix = (*matrix[:-2], matrix[-1], matrix[-2]) if is_transposed else matrix
-    if left[-1] != matrix[-2]:
+    is_open = isinstance(left[-1], Expr) and given(node.inputs[right_index]).constant is not None
+    if left[-1] != matrix[-2] and not is_open:
         return f"the inner dimensions {left[-1]} and {matrix[-2]} {open_or_wrong(left[-1:], matrix[-2:-1])} equal"
     if any(dim != 1 for dim in right[:-2]) and left[:-2] != right[:-2] and not all(dim == 1 for dim in left[:-2]):
         return "the matrices of a batch are broadcast"
