@@ -123,3 +123,11 @@ def test_nodes_of_other_operator_sets_are_said(tmp_path: Path) -> None:
     """A file has one version of each."""
     model = model_of("graph(x: float[2, 2]) -> (y: float[2, 2]) {\na = Softmax:11(x)\ny = Softmax(a)\n}")
     assert [loss.where for loss in save_model(model, tmp_path / "m.onnx")] == ["1 of Softmax of opset 11"]
+
+
+def test_narrow_floats_are_wide_where_onnxruntime_computes(tmp_path: Path) -> None:
+    """It has no kernels for them, and adds no casts to a file in its own format."""
+    text = "graph(x: float16[2, 3]) -> (y: float[2, 3]) {\na = Sqrt(x)\nb = Neg(a)\ny = Cast(b) {to = 1}\n}"
+    save_model(model_of(text), tmp_path / "m.ort")
+    feed = {"x": np.ones((2, 3), np.float16)}
+    assert _peer(tmp_path / "m.ort", feed)[0].tolist() == [[-1.0] * 3] * 2  # type: ignore[index]

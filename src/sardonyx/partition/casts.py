@@ -104,9 +104,14 @@ def _takes_floats(node: Node, schema: OpSchema) -> bool:
             is_repeated = formals and index >= len(formals) - 1 and formals[-1].option is ParameterOption.VARIADIC
             formal = formals[-1] if is_repeated else formals[index]
             constraint = schema.type_constraints.get(formal.type)
-            if constraint is None or "tensor(float)" not in constraint.types:
+            if constraint is None or ("tensor(float)" not in constraint.types and not _has_one_type(schema)):
                 return False
     return True
+
+
+def _has_one_type(schema: OpSchema) -> bool:
+    """Return whether an operator outside the standard, whose types are not listed, computes in the one type of all its values."""
+    return schema.domain == "com.microsoft" and len(schema.type_constraints) == 1 and schema.name.startswith("Fused")
 
 
 def _copy(graph: Graph) -> tuple[Graph, dict[Node, Node]]:

@@ -19,8 +19,10 @@ from sardonyx.ops.schemas import ParameterOption, ParameterSchema, find_schema
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.edit import take_over
 from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
-from sardonyx.providers.reference.provider import evaluate
+from sardonyx.providers.reference.provider import ReferenceProvider, evaluate
 from sardonyx.session.function_bodies import expand
+from sardonyx.session.placement.peer_kernels import WITHOUT_KERNELS, PeerKernels
+from sardonyx.session.widening import widen_model
 
 __all__ = ["save_model"]
 
@@ -29,11 +31,6 @@ _STANDARD = (_ONNX, _ORT, _PACKAGE)
 """Formats whose operators are those of ONNX."""
 _KNOWN_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.training", "ai.onnx.preview.training", "com.microsoft")
 _MOST_NAMED, _MOST_ROUNDS = 5, 8
-_WITHOUT_KERNELS = frozenset(
-    "CastLike CausalConvWithState CenterCropPad FlexAttention GroupNormalization HardSwish LinearAttention Mish "
-    "NegativeLogLikelihoodLoss ReduceLogSum ReduceLogSumExp SequenceMap SoftmaxCrossEntropyLoss SwiGLU Swish".split()
-)
-"""Operators of the standard that ONNX Runtime 1.32 has no kernels for, but their function bodies; measured by what it saves."""
 
 
 def save_model(model: Model, path: Path, name: str = "", *, data_name: str = "", least_bytes: int = 4096) -> Sequence[Loss]:
@@ -104,14 +101,16 @@ def _of_other_versions(model: Model) -> Iterator[Loss]:
 
 
 def _expand_operators(model: Model) -> None:
-    """Put the standard's function bodies in the place of operators that ONNX Runtime runs so, as it does before it saves."""
+    """Put function bodies and float32 in the place of what ONNX Runtime has no kernels for, as it does before it saves."""
     for _ in range(_MOST_ROUNDS):
-        nodes = [node for node in all_nodes(model) if not node.domain and node.op_type in _WITHOUT_KERNELS]
+        nodes = [node for node in all_nodes(model) if not node.domain and node.op_type in WITHOUT_KERNELS]
         if not nodes or not expand(model, nodes):
             break
     for graph in all_graphs(model):
         _store_constants(graph)
     infer_graph(model)
+    if widen_model(model, (PeerKernels(), ReferenceProvider())):
+        infer_graph(model)
 
 
 def _store_constants(graph: Graph) -> None:
