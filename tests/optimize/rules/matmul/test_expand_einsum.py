@@ -69,4 +69,10 @@ def test_declines(equation, shapes, reason):
 
 def test_declines_integers():
     """Products of integers are left to the operator."""
-    assert "float or double" in declines(EXPAND_EINSUM, text("ij,jk->ik", "2, 3", "3, 4", kind="int32"))
+    assert "float type" in declines(EXPAND_EINSUM, text("ij,jk->ik", "2, 3", "3, 4", kind="int32"))
+
+
+def test_half():
+    """The product is rounded once."""
+    model, fired = apply_rule(EXPAND_EINSUM, text("bij,bjk->bik", "4, 3, 5", "4, 5, 6", kind="float16"), rtol=2e-3)
+    assert (fired, operators(model)) == (1, ["MatMul"])

@@ -14,7 +14,7 @@ Left alone:
     an index that is repeated in an operand, or summed over in one operand alone; nothing to sum over; no rows or no columns
     an index whose sizes are known to differ, which broadcasts
     dimensions that are to be joined or parted and of which too many are not known
-    types other than float and double
+    integers, whose products are left to the operator
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sardonyx.optimize.terms import Term
 
 __all__ = ["EXPAND_EINSUM"]
 
-_KINDS = (DataType.FLOAT, DataType.DOUBLE)
+_KINDS = (DataType.BFLOAT16, DataType.FLOAT16, DataType.FLOAT, DataType.DOUBLE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def _check(match: Match) -> str | _Plan:
     b = match.get("b")
     values = [match["a"]] if b is None else [match["a"], b]
     if any(value.shape is None or value.dtype not in _KINDS for value in values):
-        return "the operands are not float or double of known rank"
+        return "the operands are not of a float type and known rank"
     equation = _read(match.root.text("equation", "").replace(" ", ""), values)
     if isinstance(equation, str):
         return equation
