@@ -19,6 +19,7 @@ Left alone:
     channels_last, which the standard's operators have no word for
     scales of a by row; scales of b by column of a stack of matrices; a bias that is no constant
     zero points that are left out where the type of the result would be unknown
+    products with scales that are no constants, or not finite: infinities are added, where integers are
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ def _check(match: Match) -> str | None:
     for index in _WITH_ONE_SCALE.get(node.op_type, ()):
         if not _is_one(node.input(index)):
             return f"input {index} is not one scale"
+    if node.op_type in _BY_SCALES and not all(map(_is_finite, (node.input(1), node.input(4)))):
+        return "the scales are no constants, or not finite"
     b = _OF_COLUMNS.get(node.op_type)
     if b is not None and not _is_one(node.input(b[1])) and not _is_matrix_with_columns(node.input(b[0]), node.input(b[1])):
         return "the scales of b are not those of a matrix's columns"
@@ -64,6 +67,11 @@ def _check(match: Match) -> str | None:
     if bias is not None and node.input(bias) is not None and _bias_reason(node, bias) is not None:
         return _bias_reason(node, bias)
     return None
+
+
+def _is_finite(scale: Value | None) -> bool:
+    tensor = tensor_of(scale)
+    return tensor is not None and bool(np.isfinite(tensor.numpy().astype(np.float32)).all())
 
 
 def _is_one(value: Value | None) -> bool:
@@ -233,6 +241,8 @@ _EXPANSIONS: Mapping[tuple[str, str], Callable[[Builder, Node], Value]] = {
     (_MICROSOFT, "QLinearWhere"): _where,
 }
 
+_BY_SCALES = ("QGemm", "QLinearConv", "QLinearMatMul")
+"""Products with quantized results, whose scales are inputs 1 and 4."""
 _WITH_ONE_SCALE = {"QLinearConv": (1,), "QLinearMatMul": (1,), "QGemm": (1,), "MatMulIntegerToFloat": (2,)}
 """Operator -> the inputs that must be one scale, where the standard allows several."""
 _OF_COLUMNS = {"QLinearMatMul": (3, 4), "QGemm": (3, 4), "MatMulIntegerToFloat": (1, 3), "DynamicQuantizeMatMul": (1, 2)}
