@@ -108,6 +108,35 @@ def test_results_are_those_of_the_reference(isa: str, rotation: str, case: str, 
     _check(session, model, _feed(S, P, lengths, bool(rotation)), [S] * len(lengths))
 
 
+@pytest.mark.parametrize("case", ["one step behind a cache that grows", "several steps", "many queries", "no past"])
+@pytest.mark.parametrize("rotary", [False, True])
+def test_queries_keys_and_values_may_lie_in_one_tensor(case: str, rotary: bool) -> None:
+    """Beside one another in each row, as in tensors of their own."""
+    if case == "many queries" and rotary:
+        pytest.skip("there are no angles for so many positions")
+    S, P, lengths = _CASES[case]
+    model = _model(rotary)
+    feed = _feed(S, P, lengths, rotary)
+    packed = {name: array for name, array in feed.items() if name not in "kv"}
+    packed["q"] = np.concatenate([feed[name] for name in "qkv"], axis=2)
+    session = _session(_packed(model))
+    assert {placement.provider for placement in session.explain()} == {"CPUExecutionProvider"}
+    for found, wanted in zip(session.run(None, packed), _session(model).run(None, feed), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def _packed(model: bytes) -> bytes:
+    """The same model with one tensor for queries, keys and values."""
+    made = onnx.load_from_string(model)
+    node = next(node for node in made.graph.node if node.op_type == "GroupQueryAttention")
+    node.input[1] = node.input[2] = ""
+    kept = [item for item in made.graph.input if item.name not in ("k", "v")]
+    kept[0].type.tensor_type.shape.dim[2].dim_value = (_HEADS + 2 * _GROUPS) * _SIZE
+    del made.graph.input[:]
+    made.graph.input.extend(kept)
+    return bytes(made.SerializeToString())
+
+
 @pytest.mark.parametrize("attributes", [{"local_window_size": 3}, {"softcap": 2.0}, {"scale": 0.3}])
 @pytest.mark.parametrize("case", ["several steps", "sequences of lengths of their own"])
 def test_windows_limits_and_scales(case: str, attributes: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import Type
@@ -64,6 +65,8 @@ class GroupQuerySpec:
     """The limit of scores, 0 for none."""
     kinds: tuple[Type, Type]
     """The types of lengths."""
+    is_packed: bool
+    """Whether queries, keys and values lie beside one another in rows of one tensor."""
 
 
 def claim(node: Node) -> GroupQuerySpec | str:
@@ -72,8 +75,8 @@ def claim(node: Node) -> GroupQuerySpec | str:
     if problem is not None:
         return problem
     view = MicrosoftAttention.of(node)
-    pairs = zip((_QUERY, _KEY, _VALUE), (view.heads, view.key_heads, view.key_heads), strict=True)
-    q, k, v = (heads_of(shape_of(given(node.inputs[index])), heads) for index, heads in pairs)
+    is_packed = node.input(_KEY) is None
+    q, k, v = (_packed_heads if is_packed else _heads)(node, view.heads, view.key_heads)
     if q is None or k is None or v is None or not (q.is_packed and k.is_packed and v.is_packed):
         return "the number of heads or their size is not known"
     if q.count % k.count or not q.size == k.size == v.size:
@@ -91,15 +94,31 @@ def claim(node: Node) -> GroupQuerySpec | str:
     rotation = Rotation.NONE if not half else Rotation.NEIGHBOURS if node.flag("rotary_interleaved") else Rotation.HALVES
     scale = 1 / math.sqrt(q.size) if view.scale is None else view.scale
     softcap = node.number("softcap", 0.0)
-    return GroupQuerySpec(
-        q, k, v, P, caches[0][2], half, rotation, window if window > 0 else _NO_WINDOW, scale, softcap, (kinds[0], kinds[1])
-    )
+    window = window if window > 0 else _NO_WINDOW
+    types = kinds[0], kinds[1]
+    return GroupQuerySpec(q, k, v, P, caches[0][2], half, rotation, window, scale, softcap, types, is_packed)
+
+
+def _heads(node: Node, heads: int, key_heads: int) -> Sequence[Heads | None]:
+    """Return how queries, keys and values are seen, each in a tensor of its own; None for what is not known."""
+    pairs = zip((_QUERY, _KEY, _VALUE), (heads, key_heads, key_heads), strict=True)
+    return [heads_of(shape_of(given(node.inputs[index])), count) for index, count in pairs]
+
+
+def _packed_heads(node: Node, heads: int, key_heads: int) -> Sequence[Heads | None]:
+    """Return how they are seen in one tensor (B, S, (H + M + M) x D)."""
+    whole = heads_of(shape_of(given(node.inputs[_QUERY])), heads + 2 * key_heads)
+    if whole is None or min(heads, key_heads) <= 0:
+        return [None] * 3
+    return [dataclasses.replace(whole, count=count) for count in (heads, key_heads, key_heads)]
 
 
 def _problem_of(node: Node) -> str | None:
     """Return which part of the operator is left to another provider, None where there is none."""
-    if any(node.input(index) is None for index in (_QUERY, _KEY, _VALUE, _LENGTHS, _LONGEST)):
-        return "queries, keys and values in one tensor"
+    if any(node.input(index) is None for index in (_QUERY, _LENGTHS, _LONGEST)):
+        return "queries or lengths are left out"
+    if (node.input(_KEY) is None) != (node.input(_VALUE) is None):
+        return "it has keys without values, or values without keys"
     if any(node.input(index) is not None for index in range(_SIN + 1, len(node.inputs))):
         return "positions, a bias, sinks, scales of caches or norms of rows"
     if (node.input(_PAST_KEY) is None) != (node.input(_PAST_VALUE) is None):
@@ -218,7 +237,7 @@ def _lengths(low: Lowering, group: Group, spec: GroupQuerySpec) -> Buffer:
 def _appended(low: Lowering, group: Group, spec: GroupQuerySpec, place: int, lengths: Buffer) -> Rows:
     """Return the cache of keys or values, with the new rows in it; few queries copy the past as they read it."""
     node, heads = group.node, spec.k
-    rows, strides = rows_of(low, given(node.inputs[place]), heads)
+    rows, strides = _rows(low, node, spec, place)
     past, cache = node.input(_PAST_KEY - _KEY + place), low.result(node.outputs[place])
     buffers = [rows if past is None else low.of(past), rows, *_angles(low, node, spec, lengths), lengths, cache]
     symbol = low.kernel(RowsOfHeadsKernel(spec.rotation, has_cache=True))
@@ -233,10 +252,22 @@ def _appended(low: Lowering, group: Group, spec: GroupQuerySpec, place: int, len
     return cache, (batch, head, row)
 
 
+def _rows(low: Lowering, node: Node, spec: GroupQuerySpec, place: int) -> Rows:
+    """Return where the rows of queries, new keys or new values are."""
+    heads = spec.q if place == _QUERY else spec.k
+    if not spec.is_packed:
+        return rows_of(low, given(node.inputs[place]), heads)
+    before = {_QUERY: 0, _KEY: spec.q.count, _VALUE: spec.q.count + spec.k.count}[place] * heads.size
+    width = (spec.q.count + 2 * spec.k.count) * heads.size
+    shape = (heads.batch, heads.rows, heads.count * heads.size)
+    part = Buffer(DataType.FLOAT, shape, base=low.of(given(node.inputs[_QUERY])), offset=before)
+    return part, (heads.rows * width, heads.size, width)
+
+
 def _queries(low: Lowering, group: Group, spec: GroupQuerySpec, lengths: Buffer) -> Rows:
     """Return the queries, rotated where they are to be."""
     heads = spec.q
-    rows, strides = rows_of(low, given(group.node.inputs[_QUERY]), heads)
+    rows, strides = _rows(low, group.node, spec, _QUERY)
     if spec.rotation is Rotation.NONE:
         return rows, strides
     rotated = low.temporary(DataType.FLOAT, (heads.batch, heads.rows, heads.count * heads.size))
