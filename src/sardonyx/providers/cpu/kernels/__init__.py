@@ -100,6 +100,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "rows": (f"{_ROWS}Rows",),
     "select": ("Compress", "NonZero"),
     "signal.spectrum": ("DFT", "STFT"),
+    "signal.windows": ("BlackmanWindow", "HammingWindow", "HannWindow"),
     "slice": ("CenterCropPad", "Concat", "Pad", "Slice", "Split", "Trilu"),
     "softmax": ("Hardmax", "LogSoftmax", "Softmax"),
     "sort": ("NonMaxSuppression", "Unique"),
