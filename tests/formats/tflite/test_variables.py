@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from sardonyx.dtypes import DataType
+from sardonyx.errors import InvalidFlatBuffer
 from sardonyx.formats.tflite.builder import GraphBuilder
 from sardonyx.formats.tflite.variables import Variables
 from sardonyx.ir import Tensor
@@ -46,3 +48,9 @@ def test_what_a_body_assigns_is_its_own() -> None:
     inner.write("a", changed)
     assert inner.read("a", DataType.FLOAT, ()) is changed
     assert (inner.written(), inner.known(), outer.read("a", DataType.FLOAT, ())) == (["a"], ["a"], value)
+
+
+def test_a_variable_beyond_all_measure_is_refused() -> None:
+    """Its zeros are not made."""
+    with pytest.raises(InvalidFlatBuffer, match="the variable 'a' has shape"):
+        Variables(GraphBuilder("g")).read("a", DataType.FLOAT, (1 << 20, 1 << 20))

@@ -33,6 +33,7 @@ __all__ = ["ACTIVATION", "IMPORTERS", "Importer", "Operator", "Options", "import
 
 ACTIVATION = "NONE RELU RELU_N1_TO_1 RELU6 TANH SIGN_BIT"
 """The names of fused activations, as the schema numbers them."""
+_MOST_ELEMENTS = 1 << 24
 _ACTIVATIONS: Mapping[str, Callable[[GraphBuilder, Value], Value]] = {
     "NONE": lambda build, value: value,
     "RELU": lambda build, value: build.node("Relu", value),
@@ -273,6 +274,11 @@ class Operator:
         """Return whether an input has real numbers: floating-point ones, or integers that stand for them."""
         info = self.info(index)
         return info.is_quantized or info.dtype in (DataType.FLOAT, DataType.FLOAT16, DataType.DOUBLE, DataType.BFLOAT16)
+
+    def check_count(self, count: int) -> None:
+        """Refuse to make a constant of so many elements, where sizes of the file ask for more than any model needs."""
+        if count > _MOST_ELEMENTS:
+            self.unsupported(f"a constant of {count} elements would be made for it; {_MOST_ELEMENTS} are the most")
 
     def unsupported(self, reason: str) -> NoReturn:
         """Raise NotImplemented with the place of this operator."""

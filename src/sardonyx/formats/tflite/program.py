@@ -174,7 +174,7 @@ class Program:
             importer(Operator(code, table, build, inputs, outputs, values, self, variables, index))
         except errors.SardonyxError:
             raise
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
             # an importer takes ranks and counts of a file for granted where it does not look at them itself
             place = f"{self.file.label}: {table.path}: {code}"
             raise errors.InvalidFlatBuffer(f"{place}: its tensors and options contradict one another ({error})") from error

@@ -6,16 +6,20 @@ that is assigned is an output, which the session feeds to the next run. In bodie
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import DataType
+from sardonyx.errors import InvalidFlatBuffer
 from sardonyx.formats.tflite.builder import GraphBuilder
 from sardonyx.ir import Tensor, TensorType, Value
 
 __all__ = ["Handle", "State", "Variables"]
+
+_MOST_ELEMENTS = 1 << 28
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,6 +90,8 @@ class Variables:
     def _begin(self, key: str, dtype: DataType, shape: Sequence[int]) -> Value:
         tensor = self.initial.get(key)
         if tensor is None:
+            if math.prod(shape) > _MOST_ELEMENTS:
+                raise InvalidFlatBuffer(f"the variable {key!r} has shape {list(shape)}; at most {_MOST_ELEMENTS} elements are kept")
             tensor = Tensor.from_array(np.zeros(tuple(shape), dtype.numpy))
         name = self._build.name(f"state:{key}")
         value = Value(name, TensorType(tensor.dtype, tensor.shape), tensor)

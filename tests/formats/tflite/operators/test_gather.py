@@ -46,3 +46,9 @@ def test_what_does_not_fit_is_refused() -> None:
     data = one("DYNAMIC_UPDATE_SLICE", [((2,), "FLOAT32"), ((4,), "FLOAT32"), ((1,), "INT32")], ((2,), "FLOAT32"))
     with pytest.raises(errors.InvalidFlatBuffer, match="does not lie within"):
         run(data)
+
+
+def test_a_constant_beyond_all_measure_is_refused() -> None:
+    """Before it is made."""
+    with pytest.raises(errors.NotImplemented, match="a constant of 1152921504606846976 elements would be made"):
+        run(one("MATRIX_DIAG", [((2, 3), "FLOAT32")], ((2, 3, 1 << 30), "FLOAT32")))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from sardonyx.dtypes import DataType
@@ -227,6 +229,7 @@ def dynamic_update_slice(op: Operator) -> None:
     limits = [outer - inner for inner, outer in zip(part.shape[:count], whole.shape[:count], strict=True)]
     start = build.node("Slice", op.shape(2), build.ints(0), build.ints(count))
     start = build.node("Max", build.node("Min", start, build.ints(*limits)), build.ints(0))
+    op.check_count(math.prod(part.shape[:count]) * count)
     grid = np.stack(np.meshgrid(*(np.arange(size) for size in part.shape[:count]), indexing="ij"), axis=-1).astype(np.int64)
     op.put_raw(0, build.node("ScatterND", op.raw(0), build.node("Add", build.constant(grid), start), op.raw(1)))
 
@@ -245,6 +248,7 @@ def bucketize(op: Operator) -> None:
 def matrix_diag(op: Operator) -> None:
     """Make matrices with diagonals (…, N)."""
     size = op.output(0).shape[-1]
+    op.check_count(size * size)
     mask, zero = op.build.constant(np.eye(size, dtype=bool)), op.build.constant(np.zeros((), op.info(0).dtype.numpy))
     op.put_raw(0, op.build.node("Where", mask, op.build.node("Unsqueeze", op.raw(0), op.build.ints(-1)), zero))
 
@@ -254,6 +258,7 @@ def matrix_set_diag(op: Operator) -> None:
     """Write diagonals (…, min(M, N)) into matrices (…, M, N)."""
     build, rank = op.build, op.rank(0)
     rows, columns = op.info(0).shape[-2:]
+    op.check_count(rows * columns)
     diagonal = op.raw(1)
     if rows < columns:
         pads = build.ints(*([0] * (rank - 1)), *([0] * (rank - 2)), columns - rows)

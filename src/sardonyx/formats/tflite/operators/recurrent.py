@@ -194,6 +194,7 @@ def _cell(op: Operator, start: int, activation: str, clip: float, projection_cli
     if len(inputs) != 4 or len(recurrent) != 4:
         op.refuse("a gate has no weights")
     size = op.info(start + 1).shape[0]
+    op.check_count(size)
     return _Cell(inputs, recurrent, groups[2], peepholes, [None] * 4, given(15), given(16), activation, clip, projection_clip, size)
 
 
@@ -318,6 +319,7 @@ def _rnn(op: Operator, value: Value, places: tuple[int, int, int, int], activati
         op.unsupported(f"the activation {activation} of a sequence is not supported; TANH and RELU are")
     weights, recurrent, shift, state = places
     size = op.info(weights).shape[0]
+    op.check_count(size)
     zeros = build.constant(np.zeros(size, np.float32))
     shifts = bias(op, shift, weights)
     outputs, last = build.nodes(
