@@ -54,6 +54,24 @@ COMPILER: tuple[Mutation, ...] = (
         "return [whole] * vectors",
     ),
     Mutation(
+        "byte-gemm-forgets-rows-beside-zero-points",
+        "codegen/kernels/quantized/byte_gemm.py",
+        "total = total - self._right * row_sum",
+        "total = total - self._right",
+    ),
+    Mutation(
+        "byte-gemm-forgets-the-block-before",
+        "codegen/kernels/quantized/byte_gemm.py",
+        "with b.when(first > 0):",
+        "with b.when(first < 0):",
+    ),
+    Mutation(
+        "packed-bytes-are-summed-unsigned",
+        "codegen/kernels/byte_panels.py",
+        "sums = np.full(N, -shift * K, np.int32)",
+        "sums = np.zeros(N, np.int32)",
+    ),
+    Mutation(
         "gemm-packs-one-row-block-less",
         "codegen/kernels/gemm.py",
         "_store_panels(packed[:, start:stop], rows(start, stop))",
