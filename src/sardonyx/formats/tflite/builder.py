@@ -33,17 +33,20 @@ class GraphBuilder:
         self.place = ""
         """What names of nodes begin with."""
         self._names: set[str] = outer._names if outer is not None else set()
+        self._serials: dict[str, int] = outer._serials if outer is not None else {}
         self._constants: dict[tuple[str, tuple[int, ...], bytes], Value] = {}
         self._first: dict[Value, Value] = {}
         self._last: dict[Value, Value] = {}
 
     def name(self, base: str) -> str:
         """Return a name that no value of the model has yet, `base` where it is free."""
-        found, serial = base or "value", 0
+        base = base or "value"
+        found, serial = base, self._serials.get(base, 0)
         while found in self._names:
             serial += 1
-            found = f"{base or 'value'}_{serial}"
+            found = f"{base}_{serial}"
         self._names.add(found)
+        self._serials[base] = serial
         return found
 
     def input(self, name: str, kind: TensorType) -> Value:

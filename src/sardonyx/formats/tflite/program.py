@@ -26,7 +26,7 @@ __all__ = ["Bound", "Program"]
 
 _GREATER_CODES = 127
 _MOST_DEPTH = 32
-_LEAST_OPERATORS = 100_000
+_LEAST_OPERATORS = 20_000
 _MOST_COPIES = 64
 Bound: TypeAlias = Value | Handle
 """What a tensor is while a graph is made."""
@@ -146,6 +146,7 @@ class Program:
 
     def _operators(self, index: int, build: GraphBuilder, values: dict[int, Bound], variables: Variables) -> None:
         subgraph, infos = self.subgraphs[index], self.infos(index)
+        self._left -= len(infos) // 8
         for number, info in enumerate(infos):
             if number in values:
                 continue
