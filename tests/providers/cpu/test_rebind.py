@@ -10,7 +10,7 @@ from support.cpu_run import cpu_session
 
 from sardonyx.dtypes import Array
 from sardonyx.ir.shape import symbol
-from sardonyx.providers.cpu.rebind import Rebinder, TracedSizes
+from sardonyx.providers.cpu.rebind import Placed, TracedSizes
 from sardonyx.providers.cpu.sizes import Sizes
 
 CACHED = """graph(x: float[b, s, 8], w: float[8, 8], pk: float[b, 2, p, 4], pv: float[b, 2, p, 4]) -> (y, keys, values) {
@@ -19,10 +19,11 @@ CACHED = """graph(x: float[b, s, 8], w: float[8, 8], pk: float[b, 2, p, 4], pv: 
     y = Softmax(z) }"""
 
 
-def rebinder(session: Any) -> Rebinder:
-    """That of the program which the session runs, inside of what callers see."""
-    found: Rebinder = session._runner.built.executor.only.step.program._rebinder
-    return found
+def bind(session: Any, **symbols: int) -> Placed:
+    """Bind the program which the session runs, inside of what callers see."""
+    program = session._runner.built.executor.only.step.program
+    placed: Placed = program._rebinder.bind(Sizes(symbols), program._address, program._table_of)
+    return placed
 
 
 def feeds(B: int, S: int, P: int) -> dict[str, Array]:
@@ -62,8 +63,7 @@ def test_steps_that_no_changed_size_decides_stay() -> None:
     """And the table is that of the binding before, but for the others."""
     session = cpu_session(CACHED, opset=23)
     session.run(None, feeds(1, 1, 300))
-    found = rebinder(session)
-    before, after, again = (found.bind(Sizes({"b": 1, "s": 1, "p": P})) for P in (300, 301, 301))
+    before, after, again = (bind(session, b=1, s=1, p=P) for P in (300, 301, 301))
     same = [one is other for one, other in zip(before.steps, after.steps, strict=True)]
     assert any(same)
     assert not all(same)
@@ -75,10 +75,9 @@ def test_places_that_grow_get_some_space() -> None:
     """So that not every step of a decoder moves all of them."""
     session = cpu_session("graph(x: float[n]) -> (y) { a = Softmax(x) y = Softmax(a) }")
     session.run(None, {"x": np.ones(1000, np.float32)})
-    found = rebinder(session)
-    first, second, third = (found.bind(Sizes({"n": n})) for n in (1000, 1001, 1002))
+    first, second, third = (bind(session, n=n) for n in (1000, 1001, 1002))
     assert list(first.capacities) == list(first.blocks)
     assert third.offsets is second.offsets
     assert all(need <= have for need, have in zip(third.blocks, third.capacities, strict=True))
-    large = found.bind(Sizes({"n": 100_000}))
-    assert found.bind(Sizes({"n": 100})).arena_bytes < large.arena_bytes / 10
+    large = bind(session, n=100_000)
+    assert bind(session, n=100).arena_bytes < large.arena_bytes / 10

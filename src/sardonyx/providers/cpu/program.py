@@ -104,7 +104,7 @@ class CpuProgram:
         fixed = (buffer for buffer in used if buffer.base is None and storage.homes[buffer][0] is not Home.ARENA)
         self._fixed = {buffer: self._place(buffer, (), Sizes({})) for buffer in fixed}
         is_plain = self._constants is None and not storage.flow.has_bodies
-        self._rebinder = Rebinder(storage, kernels, self._address, self._table_of) if is_plain else None
+        self._rebinder = Rebinder(storage, kernels) if is_plain else None
         self.shares = frozenset() if storage.flow.has_bodies else _shares(storage)
         """Which outputs may lie in the memory of which inputs, by number."""
 
@@ -122,7 +122,7 @@ class CpuProgram:
                     "session a path, or bytes of at most a MiB, from which it can build the model for that"
                 )
         if self._rebinder is not None:
-            placed = self._rebinder.bind(sizes)
+            placed = self._rebinder.bind(sizes, self._address, self._table_of)
             tables = _Tables(placed.table, self._driver, [], sizes, {})
             return Bound(self._specs(sizes), placed.arena_bytes, tables, self._counted(placed.offsets, sizes))
         planned, broken = plan_steps(self._storage, sizes)

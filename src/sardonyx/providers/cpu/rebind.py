@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import TypeAlias
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.run import driver
@@ -21,6 +22,9 @@ from sardonyx.providers.cpu.steps import Buffer
 from sardonyx.providers.cpu.storage import Home, Storage
 
 __all__ = ["Placed", "Rebinder", "TracedSizes"]
+
+Place: TypeAlias = Callable[[Buffer, Sequence[int], Sizes], driver.Buffer]
+"""From a buffer, offsets of the arena and sizes to the buffer's address."""
 
 _LEAST_USED = 0.75
 """What part of the places in the arena must be in use for them to stay where they are."""
@@ -88,29 +92,30 @@ class Placed:
 class Rebinder:
     """Bindings of one program, each made of the one before. Safe for threads."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        kernels: Mapping[str, int],
-        place: Callable[[Buffer, Sequence[int], Sizes], driver.Buffer],
-        make_table: Callable[[Sequence[KernelCall]], StepTable],
-    ) -> None:
+    def __init__(self, storage: Storage, kernels: Mapping[str, int]) -> None:
         """Have bound nothing yet.
 
         Args:
             storage: where buffers lie, and the steps, none of which lies in a body.
             kernels: the address of each kernel.
-            place: gives the address of a buffer, for offsets of the arena and sizes.
-            make_table: makes the table of a binding.
         """
-        self._storage, self._kernels, self._place, self._make_table = storage, kernels, place, make_table
+        self._storage, self._kernels = storage, kernels
         self._symbols_of: dict[Expr, frozenset[str]] = {}
         self._in_arena = [any(storage.homes[buffer.root][0] is Home.ARENA for buffer in step.buffers) for step in storage.steps]
         self._block_symbols = [self._symbols(dims) for dims in storage.block_dims()]
         self._latest: Placed | None = None
 
-    def bind(self, sizes: Sizes) -> Placed:
-        """Return the binding for `sizes`; raises InvalidArgument where a step cannot work with them."""
+    def bind(self, sizes: Sizes, place: Place, make_table: Callable[[Sequence[KernelCall]], StepTable]) -> Placed:
+        """Return a binding.
+
+        Args:
+            sizes: what it is for.
+            place: gives the address of a buffer, for offsets of the arena and sizes.
+            make_table: makes a table where none can be made of the one before.
+
+        Raises:
+            InvalidArgument: a step cannot work with such sizes.
+        """
         latest, traced = self._latest, TracedSizes(sizes.symbols)
         changed = None if latest is None else _changed(latest.symbols, sizes.symbols)
         blocks, capacities, offsets, arena_bytes = self._place_blocks(sizes, latest, changed)
@@ -119,9 +124,9 @@ class Rebinder:
         for index, is_in_arena in enumerate(self._in_arena):
             step = None if latest is None else latest.steps[index]
             if step is None or changed is None or not step.symbols.isdisjoint(changed):
-                made = self._made(index, offsets, traced)
+                made = self._made(index, offsets, traced, place)
             elif latest is not None and is_in_arena and step.call.tasks and offsets is not latest.offsets:
-                made = self._moved(index, step, offsets, sizes)
+                made = self._moved(index, step, offsets, sizes, place)
             else:
                 steps.append(step)
                 continue
@@ -129,20 +134,20 @@ class Rebinder:
             steps.append(made)
         table = None if latest is None else latest.table.with_calls(changes)
         if table is None:
-            table = self._make_table([step.call for step in steps])
+            table = make_table([step.call for step in steps])
         self._latest = Placed(sizes.symbols, steps, blocks, capacities, offsets, arena_bytes, table)
         return self._latest
 
-    def _made(self, index: int, offsets: Sequence[int], sizes: TracedSizes) -> _Step:
+    def _made(self, index: int, offsets: Sequence[int], sizes: TracedSizes, place: Place) -> _Step:
         launch = self._storage.steps[index]
         params, tasks = plan_step(launch, sizes)
-        buffers = [self._place(buffer, offsets, sizes) for buffer in launch.buffers] if tasks else []
+        buffers = [place(buffer, offsets, sizes) for buffer in launch.buffers] if tasks else []
         call = KernelCall(self._kernels[launch.symbol], buffers, params, tasks, launch.together, launch.scalars)
         return _Step(call, self._symbols(sizes.take_asked()))
 
-    def _moved(self, index: int, step: _Step, offsets: Sequence[int], sizes: Sizes) -> _Step:
+    def _moved(self, index: int, step: _Step, offsets: Sequence[int], sizes: Sizes, place: Place) -> _Step:
         """Return a step that does the same elsewhere in the arena."""
-        buffers = [self._place(buffer, offsets, sizes) for buffer in self._storage.steps[index].buffers]
+        buffers = [place(buffer, offsets, sizes) for buffer in self._storage.steps[index].buffers]
         return _Step(dataclasses.replace(step.call, buffers=buffers), step.symbols)
 
     def _place_blocks(
