@@ -35,7 +35,9 @@ def test_a_level_that_the_processor_lacks_is_refused(monkeypatch: pytest.MonkeyP
 
 def test_declines_say_why() -> None:
     """No kernel, an unknown rank, a size that only the run knows."""
-    assert declined("graph(x: float[2, 2]) -> (y: float[]) { y = Det(x) }") == ["no compiled kernel for ai.onnx.Det"]
+    assert declined("graph(x: float[2, 2]) -> (y: float[2, 2]) { y = Bernoulli(x) }") == [
+        "no compiled kernel for ai.onnx.Bernoulli"
+    ]
     (reason,) = declined("graph(x: float) -> (y: float) { y = Relu(x) }")
     assert reason == "input 0 (x) is a tensor whose rank is not known"
     (reason,) = declined("graph(x: float[n, 4], z: float[m, 4]) -> (y: float[k, 4]) { y = Add(x, z) }")

@@ -92,7 +92,7 @@ def write_chirp_filter(module: Module, symbol: str, kind: Type) -> None:
     The parameters are those of `write_fourier`, for one line; its only task is all of it.
     """
     transform = _write_transform(module, symbol, kind)
-    with module.kernel(symbol) as b:
+    with module.kernel(symbol) as b, b.loop(b.begin, b.end):
         padded, length = b.param(PADDED), b.param(LENGTH)
         table, work = b.buffer(0, kind), b.buffer(1, kind)
         chirp, planes = _planes(table.at(padded * 2), length), _planes(work, padded)
