@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -27,7 +28,6 @@ def _stateful(
     parts: Sequence[Part],
     outputs: Sequence[Sequence[int]],
     options: tuple[str, Mapping[str, Any]],
-    runs: int = 2,
 ) -> Case:
     """Return a case of a cell; a part that is a shape is a variable."""
     sketch = Sketch()
@@ -42,7 +42,7 @@ def _stateful(
     made = [sketch.tensor(shape) for shape in outputs]
     mutating = [False, *(isinstance(part, tuple) for part in parts)]
     sketch.operator(code, indices, made, options, mutating_variable_inputs=mutating)
-    return Case(name, sketch.model(made), [feed], runs=runs)
+    return Case(name, sketch.model(made), [feed], runs=2)
 
 
 def _gates(columns: int, *, coupled: bool = False, rows: int = UNITS, seed: int = 0) -> list[Part]:
@@ -91,15 +91,16 @@ def _lstm() -> Iterator[Case]:
         outer = (BATCH, TIME)
         shapes = [(*outer, 2 * UNITS)] if merges else [(*outer, UNITS)] * 2
         table = ("BidirectionalSequenceLSTMOptions", options | {"merge_outputs": merges, "time_major": False})
-        yield _stateful(
+        found = _stateful(
             f"BIDIRECTIONAL_SEQUENCE_LSTM {merges}",
             "BIDIRECTIONAL_SEQUENCE_LSTM",
             drawn((*outer, INPUTS)),
             both,
             shapes,
             table,
-            1 if merges else 2,
         )
+        # LiteRT merges into memory that it has not cleared: what it gives changes with what was there
+        yield dataclasses.replace(found, peer="" if merges else "reference")
 
 
 def _others() -> Iterator[Case]:
