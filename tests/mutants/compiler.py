@@ -268,16 +268,16 @@ COMPILER: tuple[Mutation, ...] = (
     ),
     # the provider
     Mutation(
-        "gemm-with-beta-is-compiled",
+        "gemm-without-beta",
         "providers/cpu/kernels/matmul.py",
-        "or (bias is not None and view.beta != 1)",
-        "",
+        "(view.alpha, view.beta if bias is not None else 1.0)",
+        "(view.alpha, 1.0)",
     ),
     Mutation(
-        "gemm-with-alpha-is-compiled",
+        "gemm-without-alpha",
         "providers/cpu/kernels/matmul.py",
-        "or view.alpha != 1 or",
-        "or",
+        "(view.alpha, view.beta if bias is not None else 1.0)",
+        "(1.0, view.beta if bias is not None else 1.0)",
     ),
     Mutation(
         "storage-shares-what-is-read-later",

@@ -132,7 +132,11 @@ def test_no_steps_and_no_tasks_are_fine(engine: Engine, driver: Driver) -> None:
     """An empty table runs; a step of no tasks does nothing."""
     assert driver.run(StepTable([], 0)) == -1
     for threads in (1, 2):
-        table = StepTable([KernelCall(engine.address("axpy"), [Buffer(1), Buffer(1)], [0, 0], 0)], 1, threads=threads)
+        calls = [
+            KernelCall(engine.address("axpy"), [Buffer(1), Buffer(1)], [0, 0], 0),
+            KernelCall(engine.address("check"), [], [-1], 0),
+        ]
+        table = StepTable(calls, 1, threads=threads)
         table.set_bases([0])
         assert driver.run(table) == -1
 

@@ -92,6 +92,9 @@ BLOCK_C = 1 << 17
 _FEW_AHEAD = 16
 """Rows of a panel that tiles of few rows of A fetch ahead: they go through panels at the speed of memory."""
 
+_FAR_ELEMENTS = 1 << 18
+"""Of B that are worth it: fewer stay in the second-level cache, and to ask for them takes as long as to read them."""
+
 _DECODED_ROWS = 256
 """Rows that share what is decoded: enough for that to cost little."""
 
@@ -323,7 +326,8 @@ def _write_block(
                 if is_largest:
                     stride = _share(b, panels.row_bytes(shape.panel) // F32.size_bytes, height, bottom - top)
                 else:
-                    stride = b.select(p["M"] < shape.tiles[0][1][0], shape.panel, p["M"].like(0))
+                    is_far = (p["M"] < shape.tiles[0][1][0]) & (p["K"] * p["N"] > _FAR_ELEMENTS)
+                    stride = b.select(is_far, shape.panel, p["M"].like(0))
                 with b.loop(top, bottom, height) as m:
                     a, c = first_a.at(m * p["lda"]), first_c.at(m * p["ldc"] + n)
                     if is_largest:
@@ -376,8 +380,20 @@ def _write_tile(
                 total.set(b.const(total.type, 0.0))
             length = _least(b, depth - done, p["chain"])
             near = Ahead(ahead.at(done * stride), stride, 1 if largest else vectors)
-            starts = [row.at(done) for row in rows]
-            multiply(b, starts, panel.at(done * shape.panel), shape.panel, length, sums, near, pairs=panels.is_paired)
+            add = functools.partial(
+                multiply,
+                b,
+                [row.at(done) for row in rows],
+                panel.at(done * shape.panel),
+                shape.panel,
+                length,
+                sums,
+                pairs=panels.is_paired,
+            )
+            if largest:
+                add(near)
+            else:
+                b.branch(stride > 0, functools.partial(add, near), add)
             with b.when((k + done) > 0):
                 for total, (place, span) in zip(sums, places, strict=True):
                     total.set(place.load(0, span) + total.value)

@@ -431,7 +431,8 @@ def _run_step(b: Function, table: Pointer, entry: Pointer, ways: _Ways, task: Va
         b.call(kernel, buffers, params, task.value, tasks)
         task.set(tasks)
 
-    b.branch(shared & (tasks > 1), share, work)
+    with b.when(tasks > 0):  # a kernel may read before its loop over tasks, and a step without tasks has no buffers
+        b.branch(shared & (tasks > 1), share, work)
 
 
 def _relocate(b: Function, table: Pointer) -> None:
