@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument
+from sardonyx.forks import without_fork
 from sardonyx.formats.tflite import SIGNATURES
 from sardonyx.spelling import nearest
 
@@ -87,11 +88,12 @@ def graph_of(given: object, index: int) -> Any:
     Raises:
         InvalidArgument: the session has kept neither path nor bytes.
     """
-    from sardonyx.formats.flat.schema_circle import CIRCLE
-    from sardonyx.formats.flat.schema_tflite import TFLITE
-    from sardonyx.formats.models import model_file
-    from sardonyx.formats.opened import open_model
-    from sardonyx.formats.tflite.load import load
+    with without_fork():
+        from sardonyx.formats.flat.schema_circle import CIRCLE  # which few sessions need, as the others
+        from sardonyx.formats.flat.schema_tflite import TFLITE
+        from sardonyx.formats.models import model_file
+        from sardonyx.formats.opened import open_model
+        from sardonyx.formats.tflite.load import load
 
     path = Path(os.fsdecode(given)) if isinstance(given, (str, os.PathLike)) else None
     if path is None and not isinstance(given, bytes):

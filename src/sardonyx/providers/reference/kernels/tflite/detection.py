@@ -122,9 +122,13 @@ def non_max_suppression_padded(
     Outputs are places (most,), scores (most,) and how many of them count, with zeros behind.
     Source: TensorFlow Lite NON_MAX_SUPPRESSION_V4 and V5.
     """
+    given = {"most": most, "iou_threshold": iou_threshold, "score_threshold": score_threshold, "sigma": sigma}
+    for name, value in given.items():
+        if value is not None and (value.size != 1 or value.dtype.kind not in "iuf" or not np.isfinite(value).all()):
+            raise InvalidArgument(f"{name} is {value.dtype}{list(value.shape)}; expected one finite number")
     count, limit, least = int(most.reshape(-1)[0]), float(iou_threshold.reshape(-1)[0]), float(score_threshold.reshape(-1)[0])
     width = 0.0 if sigma is None else float(sigma.reshape(-1)[0])
-    if boxes.ndim != 2 or boxes.shape != (len(scores), 4) or scores.ndim != 1 or count < 0 or limit < 0 or width < 0:
+    if scores.ndim != 1 or boxes.shape != (len(scores), 4) or count < 0 or limit < 0 or width < 0:
         raise InvalidArgument(
             f"boxes {boxes.shape}, scores {scores.shape}, {count} places and limits {limit} and {width} do not go together"
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sardonyx.dtypes import Array, DataType
@@ -28,6 +30,8 @@ _MOST_LENGTH = 1 << 20
 @kernel("Atan2", domain=DOMAIN)
 def atan2(call: Call, y: Array, x: Array) -> Array:
     """Compute the angle of the point (x, y), broadcast. Source: TensorFlow Lite ATAN2."""
+    if y.dtype.kind != "f" or x.dtype != y.dtype:
+        raise InvalidArgument(f"y is {y.dtype} and x {x.dtype}; expected floats of one type")
     return np.arctan2(y, x)
 
 
@@ -37,7 +41,7 @@ def bitcast(call: Call, x: Array, *, to: int) -> Array:
 
     Source: TensorFlow Lite BITCAST.
     """
-    target = DataType(to).numpy
+    target = _type_of(to)
     data = np.ascontiguousarray(x).reshape(x.shape)
     if target.itemsize == x.dtype.itemsize:
         return data.view(target)
@@ -69,8 +73,16 @@ def complex_imag(call: Call, x: Array) -> Array:
 @kernel("ComplexCast", domain=DOMAIN)
 def complex_cast(call: Call, x: Array, *, to: int) -> Array:
     """Convert to or from complex numbers; the imaginary part goes. Source: TensorFlow Lite CAST."""
-    target = DataType(to).numpy
+    target = _type_of(to)
     return (x.real if x.dtype.kind == "c" and target.kind != "c" else x).astype(target)
+
+
+def _type_of(to: int) -> np.dtype[Any]:
+    """Return the type that a number of the standard stands for; raises InvalidArgument for none that NumPy's elements have."""
+    try:
+        return DataType(to).numpy
+    except (KeyError, ValueError) as error:
+        raise InvalidArgument(f"to is {to}, which is the number of no element type") from error
 
 
 @kernel("ComplexAdd", domain=DOMAIN)
@@ -97,6 +109,10 @@ def rfft_2d(call: Call, x: Array, lengths: Array) -> Array:
 
     Source: TensorFlow Lite RFFT2D, which gives the half spectrum (…, lengths[0], lengths[1] // 2 + 1) in complex64.
     """
+    if lengths.size != 2 or lengths.dtype.kind not in "iu" or x.dtype.kind != "f":
+        raise InvalidArgument(
+            f"lengths are {lengths.dtype}{list(lengths.shape)} for x of {x.dtype}; expected two integers, and floats"
+        )
     height, width = (int(length) for length in lengths.reshape(-1))
     if not (1 <= height <= _MOST_LENGTH and 1 <= width <= _MOST_LENGTH) or x.ndim < 2:
         raise InvalidArgument(
