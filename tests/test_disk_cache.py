@@ -113,11 +113,22 @@ def test_the_objects_used_longest_ago_go_first(cache: DiskCache) -> None:
     """A load counts as use; the bound holds after every write."""
     keys = [f"{number:064x}" for number in range(4)]
     for age, key in enumerate(keys[:3]):
-        cache.store(key, bytes(3000))
+        cache.store(key, bytes(2700))
         os.utime(cache.folder / f"{key}.sxo", (age, age))
     assert cache.load(keys[0]) is not None
-    cache.store(keys[3], bytes(3000))
+    cache.store(keys[3], bytes(2700))
     assert [cache.load(key) is not None for key in keys] == [True, False, True, True]
+
+
+def test_a_full_folder_is_made_emptier_than_it_must_be(cache: DiskCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the writes that follow need not read it again; of many small files as of few large ones."""
+    for number in range(12):
+        cache.store(f"{number:064x}", bytes(900))
+    assert sum(path.stat().st_size for path in cache.folder.glob("*")) <= 8_750
+    monkeypatch.setattr("sardonyx.disk_cache._MOST_FILES", 8)
+    DiskCache(cache.folder, limit_bytes=10_000).store("f" * 64, b"new")
+    assert len(list(cache.folder.glob("*"))) == 7
+    assert cache.load("f" * 64) == b"new"
 
 
 def test_an_object_beyond_the_bound_is_not_kept(cache: DiskCache, events: list[str]) -> None:

@@ -31,6 +31,8 @@ Report = Callable[[str, str], None]
 """A callback for events: takes a name, such as `disk_cache.corrupt`, and details."""
 
 _MAGIC = b"SARDONYX"
+_MOST_FILES = 1 << 14
+"""More are not kept, however small: each process reads the names of all when it first writes."""
 _HEADER_BYTES = len(_MAGIC) + 32 + 64
 _SUFFIX, _DRAFT_SUFFIX = ".sxo", ".tmp"
 
@@ -198,17 +200,20 @@ class DiskCache:
             self._total_bytes = self._trim()
 
     def _trim(self) -> int:
-        """Delete the files used longest ago, drafts of dead writers too, until the rest keeps to the bound; return its size.
+        """Delete the files used longest ago, drafts of dead writers too, where there are too many; return the size of the rest.
 
-        Whatever else lies in the folder, such as the key of compiled contexts, is left alone.
+        An eighth of the bound is made free then: else each write that follows would read the whole folder. Whatever else
+        lies in the folder, such as the key of compiled contexts, is left alone.
         """
         files = self._files()
-        total = sum(size for _, size, _ in files)
-        for _, size, path in sorted(files):
-            if total <= self._limit_bytes:
+        total, count = sum(size for _, size, _ in files), len(files)
+        if total <= self._limit_bytes and count <= _MOST_FILES:
+            return total
+        for _, size, path in sorted(files)[:-1]:  # the newest fits by itself
+            if total <= self._limit_bytes - self._limit_bytes // 8 and count <= _MOST_FILES - _MOST_FILES // 8:
                 break
             self._remove(Path(path))
-            total -= size
+            total, count = total - size, count - 1
         return total
 
     def _files(self) -> list[tuple[int, int, str]]:

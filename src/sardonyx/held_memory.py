@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import mmap
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 import numpy as np
 
@@ -56,7 +57,7 @@ def held_array(array: OnnxValue, kind: HeldKind) -> HeldMemory:
         if not isinstance(inner, (np.ndarray, memoryview, bytes, bytearray, mmap.mmap)):
             break
         owner = inner
-    whole = owner if isinstance(owner, np.ndarray) else np.frombuffer(owner, np.uint8)  # type: ignore[call-overload]  # a buffer
+    whole = owner if isinstance(owner, np.ndarray) else np.frombuffer(cast("bytes", owner), np.uint8)
     return HeldMemory(kind, whole.ctypes.data, whole.nbytes)
 
 

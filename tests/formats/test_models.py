@@ -21,11 +21,11 @@ from sardonyx.ir import Model
 
 @contextlib.contextmanager
 def _registered(added: object) -> Iterator[None]:
-    register_format(added)  # type: ignore[arg-type]
+    register_format(added)  # type: ignore[arg-type]  # wrong on purpose
     try:
         yield
     finally:
-        unregister_format(added)  # type: ignore[arg-type]
+        unregister_format(added)  # type: ignore[arg-type]  # wrong on purpose
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_format_that_fails_is_named() -> None:
         pytest.raises(ort.Fail, match="the format TOY failed to read it: .*'x'"),
     ):
         models.load(content_of([1]))
-    nothing = dataclasses.replace(TOY, load=lambda file: None)  # type: ignore[arg-type,return-value]
+    nothing = dataclasses.replace(TOY, load=lambda file: None)  # type: ignore[arg-type,return-value]  # wrong on purpose
     with _registered(nothing), pytest.raises(ort.Fail, match="the format TOY returned NoneType"):
         models.load(content_of([1]))
 

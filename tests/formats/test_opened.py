@@ -103,7 +103,7 @@ def test_other_formats_say_where_their_large_data_lies() -> None:
 @pytest.mark.parametrize("places", [[(8, 100), (50, 10)], [(8, 1 << 40)], [(8, -1)], None])
 def test_large_data_that_cannot_be_is_not_believed(places: list[tuple[int, int]] | None) -> None:
     """Overlapping, outside the file, of a negative length, or an error: the digest is of the whole file."""
-    register_format(wrong := dataclasses.replace(TOY, large_data=lambda file: places))  # type: ignore[arg-type,return-value]
+    register_format(wrong := dataclasses.replace(TOY, large_data=lambda file: places))  # type: ignore[arg-type,return-value]  # wrong on purpose
     try:
         opened = open_model(content_of(np.arange(20_000)), None)
         assert (opened.format, opened.blobs) == (wrong, {})

@@ -63,7 +63,7 @@ def test_two_formats_of_one_name_are_refused() -> None:
 def test_what_is_no_format_is_refused() -> None:
     """With what was given."""
     with pytest.raises(InvalidArgument, match="expected a sardonyx.formats.model_format.ModelFormat, got 3"):
-        register_format(3)  # type: ignore[arg-type]
+        register_format(3)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_a_format_that_cannot_recognise_is_left_out() -> None:

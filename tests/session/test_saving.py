@@ -44,7 +44,7 @@ def test_functions_are_inlined_and_types_inferred(tmp_path: Path) -> None:
     assert [str(loss.where) for loss in losses] == ["function own.F"]
     feed = {"x": np.array([1, 2], np.float32)}
     assert ort.InferenceSession(tmp_path / "m.ort").run(None, feed)[0].tolist() == [-2, -4]
-    assert _peer(tmp_path / "m.ort", feed)[0].tolist() == [-2, -4]  # type: ignore[index]
+    assert _peer(tmp_path / "m.ort", feed)[0].tolist() == [-2, -4]  # type: ignore[index]  # onnxruntime gives more types than arrays
 
 
 @pytest.mark.parametrize("level", [0, 1, 2, 99])
@@ -59,7 +59,7 @@ def test_onnxruntime_runs_what_a_session_saves(tmp_path: Path, level: int) -> No
     assert (tmp_path / "out.ort").read_bytes()[4:8] == b"ORTM"
     again = ort.InferenceSession(tmp_path / "out.ort").run(None, {"x": _X})[0]
     np.testing.assert_allclose(again, expected, atol=1e-5)
-    np.testing.assert_allclose(_peer(tmp_path / "out.ort", {"x": _X})[0], expected, atol=1e-5)  # type: ignore[index]
+    np.testing.assert_allclose(_peer(tmp_path / "out.ort", {"x": _X})[0], expected, atol=1e-5)  # type: ignore[index]  # onnxruntime gives more types than arrays
 
 
 @pytest.mark.parametrize("level", ["ORT_DISABLE_ALL", "ORT_ENABLE_BASIC", "ORT_ENABLE_EXTENDED", "ORT_ENABLE_ALL"])
@@ -109,7 +109,7 @@ def test_operators_that_onnxruntime_has_no_kernels_for_are_expanded(tmp_path: Pa
     feed = {"x": np.random.default_rng(2).standard_normal((2, 3)).astype(np.float32)}
     expected = ort.InferenceSession(model).run(None, feed)[0]
     save_model(model, tmp_path / "m.ort")
-    np.testing.assert_allclose(_peer(tmp_path / "m.ort", feed)[0], expected, atol=1e-5)  # type: ignore[index]
+    np.testing.assert_allclose(_peer(tmp_path / "m.ort", feed)[0], expected, atol=1e-5)  # type: ignore[index]  # onnxruntime gives more types than arrays
     assert ("Elu" in {node.op_type for node in load(tmp_path / "m.ort").graph}) is (operator == "Elu(x)")
 
 
@@ -130,4 +130,4 @@ def test_narrow_floats_are_wide_where_onnxruntime_computes(tmp_path: Path) -> No
     text = "graph(x: float16[2, 3]) -> (y: float[2, 3]) {\na = Sqrt(x)\nb = Neg(a)\ny = Cast(b) {to = 1}\n}"
     save_model(model_of(text), tmp_path / "m.ort")
     feed = {"x": np.ones((2, 3), np.float16)}
-    assert _peer(tmp_path / "m.ort", feed)[0].tolist() == [[-1.0] * 3] * 2  # type: ignore[index]
+    assert _peer(tmp_path / "m.ort", feed)[0].tolist() == [[-1.0] * 3] * 2  # type: ignore[index]  # onnxruntime gives more types than arrays

@@ -64,7 +64,7 @@ def layer_errors(
         providers: what both run on.
 
     Raises:
-        InvalidArgument: there is no feed, or the models have no tensor in common.
+        InvalidArgument: there is no feed, or the models have no tensor in common, or one of two shapes.
         SardonyxError: a model cannot be read, or a feed does not fit.
     """
     first, second = read(float_model), read(quantized_model)
@@ -79,7 +79,9 @@ def layer_errors(
     for feed in feeds:
         count += 1
         results = [session.run(asked, dict(feed)) for session, asked in zip(sessions, names, strict=True)]
-        for row, left, right in zip(sums, *results, strict=True):
+        for row, (value, _), left, right in zip(sums, pairs, *results, strict=True):
+            if left.shape != right.shape:
+                raise InvalidArgument(f"tensor {value.name!r} has shapes {left.shape} and {right.shape} in the two models")
             _add(row, left, right)
     if not count:
         raise InvalidArgument("layer_errors needs at least one feed")
@@ -108,8 +110,6 @@ def _giving(model: Model, values: Sequence[Value], providers: Sequence[str]) -> 
 
 def _add(row: Array, left: Array, right: Array) -> None:
     """Add to the sums of squares of values and differences, and to the largest difference."""
-    if left.shape != right.shape:
-        return
     left, right = left.astype(np.float64), right.astype(np.float64)
     difference = np.abs(left - right)
     row[0] += np.square(left).sum()

@@ -73,8 +73,6 @@ class Plan:
     """Value -> the activation, or the table of constants, whose grid it has."""
     weights: list[Weight] = dataclasses.field(default_factory=list)
     """Constants, by use."""
-    nodes: dict[Node, None] = dataclasses.field(default_factory=dict)
-    """The nodes that are quantized."""
 
     def has(self, value: Value) -> bool:
         """Return whether a value that is no constant has a grid."""
@@ -133,7 +131,6 @@ class _Planner:
         is_constant = self._is_constant(w)
         if node.op_type == "MatMul" and self._constant_only and not is_constant:
             return
-        self.plan.nodes[node] = None
         self._want(node, 0)
         if is_constant:
             axis = 0 if node.op_type == "Gemm" and node.integer("transB", 0) else PRODUCTS[node.op_type]
@@ -150,7 +147,6 @@ class _Planner:
         is_table = x is not None and node.op_type in _PICKS and _is_float(x) and self._is_constant(x)
         if x is None or not (is_table or self.plan.has(x)):
             return
-        self.plan.nodes[node] = None
         if is_table:
             self.plan.weights.append(Weight(node, 0, None))
         for value in node.outputs if node.op_type == "Split" else node.outputs[:1]:
@@ -164,7 +160,6 @@ class _Planner:
             return
         if all(value is not None and self._is_constant(value) for _, value in inputs):
             return
-        self.plan.nodes[node] = None
         x = node.inputs[0]
         if node.op_type not in _CLIPS or x not in self._between:
             for index, value in inputs:

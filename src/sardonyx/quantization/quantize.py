@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -55,6 +56,11 @@ _STATIC_OPTIONS = frozenset(
 _DYNAMIC_OPTIONS = frozenset(
     ["WeightSymmetric", "EnableSubgraph", "ForceQuantizeNoInputCheck", "MatMulConstBOnly", "MinimumRealRange"]
 )
+_WITHOUT_EFFECT: Mapping[str, str] = {
+    "EnableSubgraph": "the bodies of If, Loop and Scan stay in floats",
+    "ForceQuantizeNoInputCheck": "operators that move elements are quantized with what they move",
+    "UseQDQContribOps": "types of 4 and 16 bits are those of opset 21",
+}
 _CALIBRATION_OPTIONS: Mapping[str, str] = {
     "CalibTensorRangeSymmetric": "symmetric",
     "CalibMovingAverage": "moving_average",
@@ -333,9 +339,11 @@ def _operators(asked: Sequence[str] | None, known: Sequence[str]) -> frozenset[s
 
 
 def _checked(options: Mapping[str, Any] | None, known: Collection[str]) -> Mapping[str, Any]:
-    for name in options or ():
+    for name, value in (options or {}).items():
         if name not in known:
             raise InvalidArgument(f"extra_options has {name!r}, which is not known{hint(name, known)}")
+        if name in _WITHOUT_EFFECT and value:
+            warnings.warn(f"extra_options has {name!r}, which has no effect: {_WITHOUT_EFFECT[name]}", UserWarning, stacklevel=3)
     return options or {}
 
 

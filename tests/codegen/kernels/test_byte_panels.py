@@ -9,7 +9,6 @@ from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I8, I32, U8, U32, Type
 from sardonyx.codegen.kernels.byte_panels import (
     HALF_RANGE,
-    PackBytesParams,
     bytes_tiling,
     left_shift,
     multiply_bytes,
@@ -17,6 +16,7 @@ from sardonyx.codegen.kernels.byte_panels import (
     panel_words,
     write_pack_bytes,
 )
+from sardonyx.codegen.kernels.pack import PackParams
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, emulated_target, machine_target
 from sardonyx.dtypes import Array
@@ -60,7 +60,7 @@ def test_the_kernel_packs_as_numpy_does(target: Target, kind: Type, is_transpose
         batch = _matrix(kind, 2, N, K) if is_transposed else _matrix(kind, 2, K, N)
         expected = np.stack([pack_bytes(b, width, is_transposed=is_transposed) for b in batch])
         packed = np.full((expected.size + width,), 7, np.int32)
-        params = PackBytesParams(K, N, *((1, K) if is_transposed else (N, 1)), K * N)
+        params = PackParams(K, N, *((1, K) if is_transposed else (N, 1)), K * N)
         call(engine, "pack", [batch, packed], params.words(), 0, params.tasks(width, 2))
         np.testing.assert_array_equal(packed[: expected.size], expected.reshape(-1))
         assert (packed[expected.size :] == 7).all()

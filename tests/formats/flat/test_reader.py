@@ -121,7 +121,7 @@ def test_a_damaged_field_is_refused(offsets: list[int], fields: bytes, read: obj
     """When it is read, with its name."""
     root = _root(_table(offsets, fields))
     with pytest.raises(InvalidFlatBuffer, match=f"x.bin: {message}"):
-        read(root)  # type: ignore[operator]
+        read(root)  # type: ignore[operator]  # as damaged files have it
 
 
 def test_an_offset_that_would_lead_back_is_refused() -> None:

@@ -22,7 +22,7 @@ def test_it_compiles_nothing() -> None:
     """It only says what could be run."""
     graph = graph_of("graph(x: float[2]) -> (y: float[2]) {\ny = Relu(x)\n}")
     with pytest.raises(NotImplementedError, match="compiles nothing"):
-        PeerKernels().compile(Partition("p", graph, (), (), (), (), ()), lambda body: None)  # type: ignore[arg-type,return-value]
+        PeerKernels().compile(Partition("p", graph, (), (), (), (), ()), lambda body: None)  # type: ignore[arg-type,return-value]  # wrong on purpose
 
 
 def test_operators_without_kernels_are_those_of_functions() -> None:

@@ -27,6 +27,7 @@ from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import I32, I64, U8, U32, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.gemm import Ahead, aligned_zeros
+from sardonyx.codegen.kernels.pack import PACK_PARAMS
 from sardonyx.codegen.kernels.tiles import Tiling
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
@@ -34,7 +35,6 @@ from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = [
     "HALF_RANGE",
-    "PackBytesParams",
     "bytes_tiling",
     "groups_of",
     "left_shift",
@@ -148,40 +148,13 @@ def _put(panels: Array, rows: Array) -> None:
         panels[whole, :, : N - whole * width] = rows[:, whole * width :]
 
 
-_PACK_PARAMS = ("K", "N", "stride_k", "stride_n", "stride_batch")
-
-
-@dataclass(frozen=True, slots=True)
-class PackBytesParams:
-    """The integer parameters of the kernel that packs, in their order. Strides count elements."""
-
-    K: int
-    """Rows of B."""
-    N: int
-    """Columns of B."""
-    stride_k: int
-    """From one row of B to the next."""
-    stride_n: int
-    """From one column of B to the next."""
-    stride_batch: int = 0
-    """From one matrix of a batch to the next; the packed ones lie one after the other."""
-
-    def words(self) -> list[int]:
-        """Return the parameters as the kernel reads them."""
-        return [getattr(self, name) for name in _PACK_PARAMS]
-
-    def tasks(self, width: int, batch: int = 1) -> int:
-        """Return how many tasks it is to pack a batch into panels of `width`."""
-        return batch * -(-self.N // width)
-
-
 def write_pack_bytes(module: Module, symbol: str, width: int, kind: Type) -> None:
     """Write the kernel `symbol`, which does what `pack_bytes` does: buffers B (elements of `kind`, U8 or I8) and panels (int32).
 
-    Parameters as in PackBytesParams; a task is a panel. B may lie in memory in any way; it is fast where one of its strides is 1.
+    Parameters as in PackParams; a task is a panel. B may lie in memory in any way; it is fast where one of its strides is 1.
     """
     with module.kernel(symbol) as b:
-        K, N, stride_k, stride_n, stride_batch = (b.param(place) for place in range(len(_PACK_PARAMS)))
+        K, N, stride_k, stride_n, stride_batch = (b.param(place) for place in range(PACK_PARAMS))
         panels, groups, lanes = (N + (width - 1)) // width, (K + 3) // 4, b.lanes(I32)
         with b.loop(b.begin, b.end) as task:
             n = task % panels * width

@@ -21,9 +21,11 @@ from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["PackParams", "write_pack"]
+__all__ = ["PACK_PARAMS", "PackParams", "write_pack"]
 
 _PARAMS = ("K", "N", "stride_k", "stride_n", "stride_batch")
+PACK_PARAMS = len(_PARAMS)
+"""How many parameters a kernel has that packs."""
 
 
 @dataclass(frozen=True, slots=True)

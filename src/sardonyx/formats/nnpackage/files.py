@@ -175,7 +175,7 @@ _ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
     EOFError,
-    NotImplementedError,
+    NotImplementedError,  # a method of compression that zipfile lacks
     OSError,
     OverflowError,
     RuntimeError,
@@ -222,7 +222,7 @@ class _Stream(io.RawIOBase):
         self._position = base + offset
         return self._position
 
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # of all that RawIOBase takes, these come
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # RawIOBase takes any buffer; zipfile gives these two
         """Fill a buffer with what comes next; returns how many bytes."""
         count = max(min(len(buffer), len(self._content) - self._position), 0)
         buffer[:count] = self._content.read(self._position, count)

@@ -18,7 +18,7 @@ def _model(options: bytes = b"") -> bytes:
 
 
 @sardonyx.op("tflite", "Scaled", outputs=["x"], types={"x": ["float"]}, shape=lambda x: x)
-def _scaled(x: np.ndarray, *, factor: int = 3) -> np.ndarray:  # type: ignore[type-arg]
+def _scaled(x: np.ndarray, *, factor: int = 3) -> np.ndarray:  # type: ignore[type-arg]  # as users write it
     return x * np.float32(factor)
 
 

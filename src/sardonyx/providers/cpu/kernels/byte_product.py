@@ -14,7 +14,8 @@ from sardonyx.codegen.emit.dots import native_left
 from sardonyx.codegen.emit.expr import ElementExpr, argument, substitute
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, I8, U8, Type
-from sardonyx.codegen.kernels.byte_panels import HALF_RANGE, PackBytesParams, bytes_tiling, pack_bytes, write_pack_bytes
+from sardonyx.codegen.kernels.byte_panels import HALF_RANGE, bytes_tiling, pack_bytes, write_pack_bytes
+from sardonyx.codegen.kernels.pack import PackParams
 from sardonyx.codegen.kernels.quantized.byte_gemm import (
     COLUMN,
     ROW,
@@ -219,7 +220,7 @@ def pack_right(
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         k, n = sizes(K), sizes(N)
-        params = PackBytesParams(k, n, *((1, k) if is_transposed else (n, 1)), k * n)
+        params = PackParams(k, n, *((1, k) if is_transposed else (n, 1)), k * n)
         return params.words(), params.tasks(width, sizes.product(batch))
 
     stored = U8 if value.dtype is DataType.UINT8 else I8
