@@ -407,12 +407,12 @@ class _Tables:
         """The errors of steps that cannot run with these sizes."""
         self._table = table
         self._driver = runner
-        self._idle: collections.deque[_Table] = collections.deque(maxlen=8)
+        self._idle: collections.deque[_Table] = collections.deque((_Table(table, runner.prepare(table)),), maxlen=8)
 
     @property
     def size_bytes(self) -> int:
         """How long the words of all copies are."""
-        return self._table.size_bytes * (1 + len(self._idle))
+        return self._table.size_bytes * max(len(self._idle), 1)
 
     def take(self) -> _Table:
         """Return an idle copy, or a new one."""
