@@ -31,7 +31,7 @@ from sardonyx.session.native_function import EntryWords, NativeCode, Words, nati
 __all__ = ["MOST_SCRATCH_BYTES", "Key", "NativeRuns", "scratch_for"]
 
 _SHAPES_KEPT = 16
-_MOST_RESULT_BYTES = 1 << 24
+_MOST_RESULT_BYTES = 1 << 23
 """How much memory the results of a run may take: what the allocator of the process takes from blocks that it keeps."""
 MOST_SCRATCH_BYTES = 1 << 18
 """How much memory one lane may work in."""

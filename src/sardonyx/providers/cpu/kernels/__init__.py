@@ -54,6 +54,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "SimplifiedLayerNormalization",
         f"{_NHWC}InstanceNormalization",
     ),
+    "plane_pool": ("AveragePool", "LpPool"),
     "pool": tuple(
         f"{_NHWC}{name}" for name in ("AveragePool", "LpPool", "MaxPool", "QLinearAveragePool", "QLinearGlobalAveragePool")
     ),

@@ -1,4 +1,4 @@
-"""MaxPool whose second output is read: the greatest elements, and where they are."""
+"""MaxPool: the greatest elements, and where they are, if that is read."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from sardonyx.codegen.kernels.images.pool_places import write_pool_places
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
-from sardonyx.ir import Node
+from sardonyx.ir import Node, Value
 from sardonyx.ops.views.pool import Pool
 from sardonyx.ops.views.window import Window
 from sardonyx.providers.cpu.claims import lowers
-from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.fuse import Group, Member
+from sardonyx.providers.cpu.kernels import plane_pool
+from sardonyx.providers.cpu.kernels.elementwise import joins_alone
 from sardonyx.providers.cpu.kernels.windows import conv_axes, place_window, problem_of
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
@@ -40,12 +42,12 @@ class PlacesSpec:
     """Whether indices count the first spatial axis fastest."""
 
 
-def claim(node: Node) -> PlacesSpec | str:
-    """Return what a MaxPool whose indices are read finds, or why it cannot be compiled."""
+def claim(node: Node) -> PlacesSpec | plane_pool.PlanePoolSpec | str:
+    """Return what a MaxPool finds, or why it cannot be compiled."""
     x, view = given(node.inputs[0]), Pool.of(node)
     rank = len(view.sliding.kernel_shape)
-    if len(node.outputs) < 2:
-        return "its indices are not asked for"
+    if not any(value.use_count for value in node.outputs[1:]):
+        return plane_pool.claim(node)
     if x.dtype not in _KINDS:
         return f"places of elements of type {x.dtype}"
     if not 1 <= rank <= _MOST_AXES or len(shape_of(x)) != rank + 2:
@@ -71,9 +73,16 @@ class PoolPlacesKernel:
         write_pool_places(module, symbol, self.kind, self.rank)
 
 
-@lowers("MaxPool", claim=claim)
-def max_pool(low: Lowering, group: Group, spec: PlacesSpec) -> None:
+def _joins(group: Group, spec: PlacesSpec | plane_pool.PlanePoolSpec, member: Member, value: Value) -> bool:
+    return isinstance(spec, plane_pool.PlanePoolSpec) and joins_alone(group, spec, member, value)
+
+
+@lowers("MaxPool", claim=claim, joins=_joins)
+def max_pool(low: Lowering, group: Group, spec: PlacesSpec | plane_pool.PlanePoolSpec) -> None:
     """Go through the windows of a row after another."""
+    if isinstance(spec, plane_pool.PlanePoolSpec):
+        plane_pool.lower(low, group, spec)
+        return
     node, window = group.node, spec.window
     x, y, indices = low.of(node.inputs[0]), low.result(node.outputs[0]), low.result(node.outputs[1])
 
