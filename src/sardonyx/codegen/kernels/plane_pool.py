@@ -154,8 +154,9 @@ class _Strip:
         if self.counts is not None:
             counted = b.min(self.end + self.ends[-1], self.length) if self.code.counts_padding else self.end
             begin = b.const(counted.type, 0) if self.code.counts_padding else self.first
-            for bounds, number in (((0, begin), 0), ((begin, counted), 1), ((counted, self.length), 0)):
-                self._fill(*bounds, number)
+            self._fill(0, begin, 0)
+            self._fill(begin, counted, 1)
+            self._fill(counted, self.length, 0)
             for i, span in b.vectors(0, self.right - self.left, kind, lanes=self.lanes):
                 total = b.variable(b.const(kind.vector(span.lanes), 0))
                 self._each_tap(i, span, total.add)
@@ -241,8 +242,8 @@ class _Strip:
         axis, b = self.axes[-1], self.b
         place = i * axis["stride"]
         if self.code.taps:
-            for tap in range(self.code.taps):
-                take(self._strided(place + axis["dilation"] * tap, span))
+            for number in range(self.code.taps):
+                take(self._strided(place + axis["dilation"] * number, span))
             return
         with b.loop(0, axis["taps"]) as tap:
             take(self._strided(place + tap * axis["dilation"], span))

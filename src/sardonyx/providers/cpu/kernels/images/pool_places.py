@@ -42,12 +42,25 @@ class PlacesSpec:
     """Whether indices count the first spatial axis fastest."""
 
 
-def claim(node: Node) -> PlacesSpec | plane_pool.PlanePoolSpec | str:
+@dataclasses.dataclass(frozen=True, slots=True)
+class MaxPoolSpec:
+    """A MaxPool, with indices or without."""
+
+    found: PlacesSpec | plane_pool.PlanePoolSpec
+    """What it finds."""
+
+
+def claim(node: Node) -> MaxPoolSpec | str:
     """Return what a MaxPool finds, or why it cannot be compiled."""
+    reads_places = any(value.use_count for value in node.outputs[1:])
+    found = claim_places(node) if reads_places else plane_pool.claim(node)
+    return found if isinstance(found, str) else MaxPoolSpec(found)
+
+
+def claim_places(node: Node) -> PlacesSpec | str:
+    """Return what a MaxPool whose indices are read finds, or why it cannot be compiled."""
     x, view = given(node.inputs[0]), Pool.of(node)
     rank = len(view.sliding.kernel_shape)
-    if not any(value.use_count for value in node.outputs[1:]):
-        return plane_pool.claim(node)
     if x.dtype not in _KINDS:
         return f"places of elements of type {x.dtype}"
     if not 1 <= rank <= _MOST_AXES or len(shape_of(x)) != rank + 2:
@@ -73,16 +86,21 @@ class PoolPlacesKernel:
         write_pool_places(module, symbol, self.kind, self.rank)
 
 
-def _joins(group: Group, spec: PlacesSpec | plane_pool.PlanePoolSpec, member: Member, value: Value) -> bool:
-    return isinstance(spec, plane_pool.PlanePoolSpec) and joins_alone(group, spec, member, value)
+def _joins(group: Group, spec: MaxPoolSpec, member: Member, value: Value) -> bool:
+    return isinstance(spec.found, plane_pool.PlanePoolSpec) and joins_alone(group, spec, member, value)
 
 
 @lowers("MaxPool", claim=claim, joins=_joins)
-def max_pool(low: Lowering, group: Group, spec: PlacesSpec | plane_pool.PlanePoolSpec) -> None:
-    """Go through the windows of a row after another."""
-    if isinstance(spec, plane_pool.PlanePoolSpec):
-        plane_pool.lower(low, group, spec)
-        return
+def max_pool(low: Lowering, group: Group, spec: MaxPoolSpec) -> None:
+    """Fold windows alone, or go through the windows of a row after another."""
+    if isinstance(spec.found, PlacesSpec):
+        find_places(low, group, spec.found)
+    else:
+        plane_pool.lower(low, group, spec.found)
+
+
+def find_places(low: Lowering, group: Group, spec: PlacesSpec) -> None:
+    """Add the step that finds the greatest elements and where they are."""
     node, window = group.node, spec.window
     x, y, indices = low.of(node.inputs[0]), low.result(node.outputs[0]), low.result(node.outputs[1])
 
