@@ -18,10 +18,10 @@ from sardonyx.codegen.kernels.dot_conv import DotConvCode
 from sardonyx.codegen.kernels.dot_depthwise import DotDepthwiseCode
 from sardonyx.codegen.kernels.elementwise import Access
 from sardonyx.codegen.kernels.images.grid_sample import Sampling
+from sardonyx.codegen.kernels.images.plane_pool import PlanePoolCode
 from sardonyx.codegen.kernels.lines import Along, ExtraOperand
 from sardonyx.codegen.kernels.normalize import Norm
 from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, WidePanels
-from sardonyx.codegen.kernels.plane_pool import PlanePoolCode
 from sardonyx.codegen.kernels.quantized.byte_gemm import ByteStore, Zero
 from sardonyx.codegen.kernels.quantized.dot_blocks import DotPanels
 from sardonyx.codegen.kernels.recurrent_params import Cell, Phase, Plane

@@ -30,6 +30,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "images.deform_conv": ("DeformConv",),
     "images.grid": ("GridSample", f"{_CONTRIB}GridSample"),
     "images.lrn": ("LRN",),
+    "images.plane_pool": ("AveragePool", "LpPool"),
     "images.pool_places": ("MaxPool",),
     "images.roi": ("MaxRoiPool", "RoiAlign"),
     "images.unpool": ("MaxUnpool",),
@@ -54,7 +55,6 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "SimplifiedLayerNormalization",
         f"{_NHWC}InstanceNormalization",
     ),
-    "plane_pool": ("AveragePool", "LpPool"),
     "pool": tuple(
         f"{_NHWC}{name}" for name in ("AveragePool", "LpPool", "MaxPool", "QLinearAveragePool", "QLinearGlobalAveragePool")
     ),

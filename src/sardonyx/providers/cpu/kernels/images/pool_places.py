@@ -17,8 +17,8 @@ from sardonyx.ops.views.pool import Pool
 from sardonyx.ops.views.window import Window
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group, Member
-from sardonyx.providers.cpu.kernels import plane_pool
 from sardonyx.providers.cpu.kernels.elementwise import joins_alone
+from sardonyx.providers.cpu.kernels.images import plane_pool
 from sardonyx.providers.cpu.kernels.windows import conv_axes, place_window, problem_of
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of

@@ -7,7 +7,7 @@ import dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import Type
-from sardonyx.codegen.kernels.plane_pool import LONGEST_EXTENT, PlanePoolCode, PlanePoolParams, write_plane_pool
+from sardonyx.codegen.kernels.images.plane_pool import LONGEST_EXTENT, PlanePoolCode, PlanePoolParams, write_plane_pool
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node

@@ -8,7 +8,7 @@ from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.emit.window import WindowAxis
-from sardonyx.codegen.kernels.plane_pool import LONGEST_EXTENT, PlanePoolCode, PlanePoolParams, write_plane_pool
+from sardonyx.codegen.kernels.images.plane_pool import LONGEST_EXTENT, PlanePoolCode, PlanePoolParams, write_plane_pool
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
