@@ -52,6 +52,8 @@ OPERATIONS: dict[str, Callable[[int], int]] = {
     "reversed": lambda n: 100 - n,
     "divides": lambda n: 100 // n,
     "remains": lambda n: 100 % n,
+    "masked": lambda n: (n + 70 & -16) + (-16 & n),
+    "shifted": lambda n: (n << 3) + (n >> 1),
     "negative": lambda n: -n * -3,
     "compares": lambda n: n + 1 if n > 5 else n + 2,
     "equal": lambda n: n * 2 if n == 20 else n,

@@ -148,21 +148,29 @@ class StepTable:
 
     def with_calls(self, calls: Mapping[int, KernelCall]) -> StepTable | None:
         """Return the same steps but for some of other sizes; None where one has more or fewer buffers or parameters."""
-        places: list[int] = []
-        numbers: list[int] = []
-        for index, call in calls.items():
-            found = self.words_of(index, call)
-            if found is None:
-                return None
-            places += found
-            numbers += found.values()
-        return self.with_words(np.array(places, np.int64), np.array(numbers, np.int64))
+        other = self.copy()
+        return other if all(other.set_call(index, call) for index, call in calls.items()) else None
+
+    def set_call(self, index: int, call: KernelCall) -> bool:
+        """Have a step make another call of its kernel; False where that has more or fewer buffers or parameters."""
+        words = self.words_of(index, call)
+        if words is not None:
+            self._words[list(words)] = list(words.values())
+        return words is not None
 
     def with_words(self, places: _Words, numbers: _Words) -> StepTable:
         """Return the same steps but for some words; arguments are int64 (n,), the places as of `words_of`."""
         other = self.copy()
         other._words[places] = numbers
         return other
+
+    def add_to_words(self, places: _Words, numbers: _Words) -> None:
+        """Add to words, each of which is named once; arguments as of `with_words`."""
+        self._words[places] += numbers
+
+    def offset_word(self, index: int, number: int) -> int:
+        """Return the place of the word that says how far behind its base the buffer `number` of a step is."""
+        return self._places[index][0] + 3 * number + 2
 
     def words_of(self, index: int, call: KernelCall) -> dict[int, int] | None:
         """Return the words of a step with another call, by their places; None where it has more or fewer buffers or parameters."""

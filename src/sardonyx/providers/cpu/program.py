@@ -124,7 +124,8 @@ class CpuProgram:
         if self._rebinder is not None:
             placed = self._rebinder.bind(sizes, self._address, self._table_of)
             tables = _Tables(placed.table, self._driver, [], sizes, {})
-            return Bound(self._specs(sizes), placed.arena_bytes, tables, self._counted(placed.offsets, sizes))
+            places = placed.places
+            return Bound(self._specs(sizes), places.arena_bytes, tables, self._counted(places.offsets, sizes))
         planned, broken = plan_steps(self._storage, sizes)
         empty = impossible_buffers(self._storage.steps, broken, sizes)
         blocks: list[int] = []

@@ -103,6 +103,17 @@ class Recorded:
     def __rmod__(self, other: int) -> Recorded:
         return self._operation(f"{_text(other)} % {self.name}", other % self.value)
 
+    def __and__(self, other: int | Recorded) -> Recorded:
+        return self._operation(f"{self.name} & {_text(other)}", self.value & _value(other))
+
+    __rand__ = __and__
+
+    def __lshift__(self, other: int | Recorded) -> Recorded:
+        return self._operation(f"{self.name} << {_text(other)}", self.value << _value(other))
+
+    def __rshift__(self, other: int | Recorded) -> Recorded:
+        return self._operation(f"{self.name} >> {_text(other)}", self.value >> _value(other))
+
     def __neg__(self) -> Recorded:
         return self._operation(f"-{self.name}", -self.value)
 
