@@ -1,7 +1,7 @@
 """QuantizeLinear and DequantizeLinear with one scale as expressions, fused into the epilogue of what is before them.
 
-Scales by axis or by block are no element-wise matter: of constants they are computed when a session is made, the others are left
-to another provider.
+Scales by axis or by block are no element-wise matter: `kernels/quantized/linear.py` has kernels that compute these expressions
+with them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sardonyx.codegen.emit.types import F32, I32, Type, of_dtype
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Value
 
-__all__ = ["QUANTIZATION", "is_one"]
+__all__ = ["QUANTIZATION", "dequantized", "is_one", "quantized", "require_float_quotient"]
 
 _Operands = Sequence["ElementExpr | None"]
 
@@ -28,11 +28,20 @@ def _quantize(node: Node, operands: _Operands) -> ElementExpr:
     Source: ONNX QuantizeLinear-21.
     """
     x, scale, zero_point = _operands_of(node, operands)
-    kind = _type_of(node.outputs[0])
+    require_float_quotient(node, x)
+    return quantized(x, scale, zero_point, _narrow(_type_of(node.outputs[0])))
+
+
+def require_float_quotient(node: Node, x: ElementExpr) -> None:
+    """Raise TypeError where a QuantizeLinear does not divide floats in float32."""
     precision = node.integer("precision", 0)
     if x.type != F32 or precision not in (0, int(DataType.FLOAT)):
         raise TypeError(f"quantization of {x.type.name} in precision {precision}")
-    return round_saturated(_divided(x, scale), _as_int32(zero_point), _narrow(kind))
+
+
+def quantized(x: ElementExpr, scale: ElementExpr, zero_point: ElementExpr | None, kind: Type) -> ElementExpr:
+    """Return x / scale, rounded to nearest, ties to even, plus the zero point, saturated to `kind`; of NaN its least number."""
+    return round_saturated(_divided(x, scale), _as_int32(zero_point), kind)
 
 
 def _divided(x: ElementExpr, scale: ElementExpr) -> ElementExpr:
@@ -50,16 +59,25 @@ def _as_int32(zero_point: ElementExpr | None) -> ElementExpr:
 
 
 def _dequantize(node: Node, operands: _Operands) -> ElementExpr:
-    """Compute (x - zero point) * scale; the difference of integers of up to 16 bits is exact in float32.
+    """Compute (x - zero point) * scale; the difference of integers of up to 16 bits is exact in float32, that of int32 in int32.
 
     Source: ONNX DequantizeLinear-21.
     """
     x, scale, zero_point = _operands_of(node, operands)
-    _narrow(x.type)
+    if x.type != I32:
+        _narrow(x.type)
     if _type_of(node.outputs[0]) != F32:
         raise TypeError(f"dequantization to {node.outputs[0].dtype}")
-    shifted = x.to(F32) if zero_point is None else x.to(F32) - zero_point.to(F32)
-    return shifted * scale
+    return dequantized(x, scale, zero_point)
+
+
+def dequantized(x: ElementExpr, scale: ElementExpr, zero_point: ElementExpr | None) -> ElementExpr:
+    """Return (x - zero point) * scale in float32; of int32 the difference is taken in int32."""
+    if zero_point is None:
+        return x.to(F32) * scale
+    if x.type == I32:
+        return (x - _as_int32(zero_point)).to(F32) * scale
+    return (x.to(F32) - zero_point.to(F32)) * scale
 
 
 def _operands_of(node: Node, operands: _Operands) -> tuple[ElementExpr, ElementExpr, ElementExpr | None]:

@@ -19,7 +19,7 @@ class Buffer:
     """Dense, row-major elements: a value, a packed weight, or a temporary. Compared by identity."""
 
     dtype: DataType
-    """The element type; bool takes a byte, and sub-byte types are not used here."""
+    """The element type; a bool takes a byte, and so does an integer of 2 or 4 bits, whose upper bits mean nothing."""
     shape: Shape
     """The dimensions, ints or expressions in the symbols of the partition's inputs."""
     constant: Array | None = None

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from sardonyx.forks import without_fork
 from sardonyx.providers.cpu.expressions import ELEMENTWISE, MICROSOFT_ELEMENTWISE
+from sardonyx.providers.cpu.quantization import QUANTIZATION
 
 __all__ = ["FAMILIES", "load_all", "load_family"]
 
@@ -21,7 +22,11 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "conv_transpose": (f"{_NHWC}ConvTranspose",),
     "det": ("Det",),
     "dynamic_quantize": ("DynamicQuantizeLinear",),
-    "elementwise": (*ELEMENTWISE, *(f"{_CONTRIB}{name}" for name in sorted(MICROSOFT_ELEMENTWISE))),
+    "elementwise": tuple(
+        name
+        for name in (*ELEMENTWISE, *(f"{_CONTRIB}{name}" for name in sorted(MICROSOFT_ELEMENTWISE)))
+        if name.removeprefix(_CONTRIB) not in QUANTIZATION
+    ),
     "gather": ("Gather", "GatherElements", "GatherND", "OneHot", "Scatter", "ScatterElements", "ScatterND"),
     "group_norm": (f"{_NHWC}GroupNormalization",),
     "group_query": (f"{_CONTRIB}GroupQueryAttention",),
@@ -59,6 +64,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         f"{_NHWC}{name}" for name in ("AveragePool", "LpPool", "MaxPool", "QLinearAveragePool", "QLinearGlobalAveragePool")
     ),
     "qconv": (f"{_NHWC}ConvInteger", f"{_NHWC}QLinearConv"),
+    "quantized.linear": tuple(f"{domain}{name}" for domain in ("", _CONTRIB) for name in QUANTIZATION),
     "reduce": (
         "ArgMax",
         "ArgMin",

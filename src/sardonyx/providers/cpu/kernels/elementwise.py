@@ -34,6 +34,7 @@ from sardonyx.providers.cpu.expressions import (
 from sardonyx.providers.cpu.fuse import MOST_INPUTS, Group, Member
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import open_or_wrong
+from sardonyx.providers.cpu.quantization import QUANTIZATION
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Plan
 from sardonyx.providers.cpu.strided import moved_type
@@ -47,6 +48,7 @@ __all__ = [
     "copy_to",
     "joins_alone",
     "joins_elementwise",
+    "lower",
     "others_of",
 ]
 
@@ -242,8 +244,8 @@ class CopyKernel:
         write_map(module, symbol, [self.kind], [argument(0, self.kind)], [Access.ORDERED] * 2)
 
 
-@lowers(*MICROSOFT_ELEMENTWISE, claim=claim, joins=joins_elementwise, domain="com.microsoft")
-@lowers(*ELEMENTWISE, claim=claim, joins=joins_elementwise)
+@lowers(*(MICROSOFT_ELEMENTWISE - QUANTIZATION.keys()), claim=claim, joins=joins_elementwise, domain="com.microsoft")
+@lowers(*(ELEMENTWISE.keys() - QUANTIZATION.keys()), claim=claim, joins=joins_elementwise)
 def lower(low: Lowering, group: Group, spec: ElementwiseSpec) -> None:
     """Lower a chain of element-wise nodes to one map."""
     expr, operands = low.chain(group)
