@@ -285,9 +285,19 @@ class Operator:
         raise errors.NotImplemented(f"{self.table.path}: {self.code}: {reason}")
 
     def is_hybrid(self, weights: int) -> bool:
-        """Return whether the first input has real numbers, and that of weights integers that stand for such."""
+        """Return whether the first input has real numbers, and that of weights integers around 0 that stand for such."""
         info = self.info(weights)
-        return self.info(0).dtype is DataType.FLOAT and info.is_quantized and info.dtype in (DataType.INT8, DataType.INT4)
+        is_integer = info.is_quantized and info.dtype in (DataType.INT8, DataType.INT4)
+        if self.info(0).dtype is not DataType.FLOAT or info.quantization is None or not is_integer:
+            return False
+        return not info.quantization.zero_points.any()
+
+    def scales(self, index: int) -> Array:
+        """Return the scales of an input whose integers stand for real numbers."""
+        found = self.info(index).quantization
+        if found is None:
+            self.refuse(f"input {index} has no scale; {self.code} needs one")
+        return found.scales
 
     def refuse(self, reason: str) -> NoReturn:
         """Raise InvalidFlatBuffer with the place of this operator."""

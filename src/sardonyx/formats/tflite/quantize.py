@@ -14,7 +14,11 @@ from sardonyx.formats.tflite.builder import GraphBuilder
 from sardonyx.formats.tflite.tensors import Quantization, TensorInfo
 from sardonyx.ir import Tensor, Value
 
-__all__ = ["dequantized", "dynamic_steps", "parameters", "quantized", "scaled_bias"]
+__all__ = ["dequantized", "dynamic_differences", "dynamic_image", "dynamic_product", "parameters", "quantized", "scaled_bias"]
+
+
+_TINY = np.float32(1e-30)
+"""The least scale: rows of zeros have one too."""
 
 
 def parameters(build: GraphBuilder, quantization: Quantization, dtype: DataType) -> tuple[Value, Value]:
@@ -69,38 +73,69 @@ def scaled_bias(build: GraphBuilder, value: Value, info: TensorInfo, scales: Arr
     return value
 
 
-def dynamic_steps(build: GraphBuilder, value: Value, axes: tuple[int, ...], *, asymmetric: bool) -> tuple[Value, Value]:
-    """Return real numbers as whole steps of a scale that they themselves decide, and the scale.
+def dynamic_product(build: GraphBuilder, value: Value, weights: Value, scales: Array, *, asymmetric: bool) -> Value:
+    """Return the product of rows of real numbers, each rounded to 8 bits by a scale of its own, and integers.
 
-    This is what TensorFlow Lite does where weights are integers and inputs are not: each row, or image, is rounded to 8 bits.
+    This is what TensorFlow Lite does where weights are integers and inputs are not.
 
     Args:
         build: the graph.
-        value: the numbers.
-        axes: the axes that share a scale.
-        asymmetric: whether the range need not be as wide on both sides of 0.
+        value: the rows, (…, K).
+        weights: int8, (…, K, M), whose zero points are 0.
+        scales: float32, those of the weights, one or (M,).
+        asymmetric: whether the range of a row need not be as wide on both sides of 0.
     """
-    axis, half = build.ints(*axes), build.constant(np.float32(0.5))
+    axis = build.ints(-1)
+    if asymmetric:
+        scale, point = _range(build, value, axis)
+        steps = build.node("Round", build.node("Add", build.node("Mul", value, build.node("Reciprocal", scale)), point))
+        rounded = build.cast(build.clip(steps, -128, 127), DataType.INT8)
+        sums = build.node("MatMulInteger", rounded, weights, build.cast(point, DataType.INT8))
+    else:
+        rounded, scale = _symmetric(build, value, axis)
+        sums = build.node("MatMulInteger", rounded, weights)
+    return build.node("Mul", build.node("Mul", build.cast(sums, DataType.FLOAT), scale), build.constant(scales))
 
-    def rounded(number: Value) -> Value:
-        whole = build.node("Floor", build.node("Add", build.node("Abs", number), half))
-        return build.node("Mul", build.node("Sign", number), whole)
 
-    tiny = build.constant(np.float32(1e-30))
-    if not asymmetric:
-        widest = build.node("ReduceMax", build.node("Abs", value), axis, keepdims=1)
-        factor = build.node("Div", build.constant(np.float32(127)), build.node("Max", widest, tiny))
-        steps = build.clip(rounded(build.node("Mul", value, factor)), -127, 127)
-        return steps, build.node("Div", widest, build.constant(np.float32(127)))
+def dynamic_image(build: GraphBuilder, value: Value, *, asymmetric: bool) -> tuple[Value, Value | None, Value]:
+    """Return images (N, C, …) as integers of 8 bits, in steps of a scale that they themselves decide.
+
+    Args:
+        build: the graph.
+        value: the images; one, where the range is asymmetric.
+        asymmetric: whether the range need not be as wide on both sides of 0.
+
+    Returns:
+        The integers; their zero point, None where it is 0; the scales, one number or (N, 1, …).
+    """
+    if asymmetric:
+        steps, scale, point = build.nodes("DynamicQuantizeLinear", value, outputs=3)
+        return steps, point, scale
+    rounded, scale = _symmetric(build, value, build.ints(1, 2, 3))
+    return rounded, None, scale
+
+
+def dynamic_differences(build: GraphBuilder, value: Value) -> tuple[Value, Value]:
+    """Return images (N, C, …) as whole steps from a zero point of each, as real numbers, and their scales (N, 1, …)."""
+    scale, point = _range(build, value, build.ints(1, 2, 3))
+    numbers = build.node("Round", build.node("Add", build.node("Mul", value, build.node("Reciprocal", scale)), point))
+    return build.node("Sub", build.clip(numbers, -128, 127), point), scale
+
+
+def _symmetric(build: GraphBuilder, value: Value, axes: Value) -> tuple[Value, Value]:
+    """Return numbers as int8 from -127 to 127, and the scale."""
+    widest = build.node("ReduceMax", build.node("Abs", value), axes, keepdims=1)
+    factor = build.node("Div", build.constant(np.float32(127)), build.node("Max", widest, build.constant(_TINY)))
+    steps = build.clip(build.node("Round", build.node("Mul", value, factor)), -127, 127)
+    return build.cast(steps, DataType.INT8), build.node("Div", widest, build.constant(np.float32(127)))
+
+
+def _range(build: GraphBuilder, value: Value, axes: Value) -> tuple[Value, Value]:
+    """Return the scale by which int8 reaches from the least number to the greatest, and the zero point as a real number."""
     zero = build.constant(np.float32(0))
-    low = build.node("Min", build.node("ReduceMin", value, axis, keepdims=1), zero)
-    high = build.node("Max", build.node("ReduceMax", value, axis, keepdims=1), zero)
-    scale = build.node("Max", build.node("Div", build.node("Sub", high, low), build.constant(np.float32(255))), tiny)
-    below, above = build.node("Div", low, scale), build.node("Div", high, scale)
-    from_low = build.node("Sub", build.constant(np.float32(-128)), below)
-    from_high = build.node("Sub", build.constant(np.float32(127)), above)
-    one = build.constant(np.float32(1))
-    lower = build.node("Less", build.node("Sub", one, below), above)
-    point = build.clip(rounded(build.node("Where", lower, from_low, from_high)), -128, 127)
-    quantized_value = build.clip(rounded(build.node("Add", build.node("Div", value, scale), point)), -128, 127)
-    return build.node("Sub", quantized_value, point), scale
+    low = build.node("Min", build.node("ReduceMin", value, axes, keepdims=1), zero)
+    high = build.node("Max", build.node("ReduceMax", value, axes, keepdims=1), zero)
+    width = build.node("Div", build.node("Sub", high, low), build.constant(np.float32(255)))
+    scale = build.node("Max", width, build.constant(_TINY))
+    point = build.node("Round", build.node("Sub", build.constant(np.float32(-128)), build.node("Div", low, scale)))
+    return scale, build.clip(point, -128, 127)

@@ -13,11 +13,11 @@ import numpy as np
 from sardonyx.dtypes import DataType
 from sardonyx.formats.tflite.constants import transposed
 from sardonyx.formats.tflite.operator import ACTIVATION, Operator, Options, imports
-from sardonyx.formats.tflite.quantize import dynamic_steps, scaled, scaled_bias
+from sardonyx.formats.tflite.quantize import dynamic_differences, dynamic_image, scaled, scaled_bias
 from sardonyx.formats.tflite.tensors import Quantization
 from sardonyx.ir import Value
 
-__all__ = ["conv_2d", "depthwise_conv_2d", "pads_of", "window_padding"]
+__all__ = ["bias", "conv_2d", "depthwise_conv_2d", "integer_weights", "pads_of", "weights", "window_padding"]
 
 _PADDING = "SAME VALID"
 
@@ -73,26 +73,34 @@ def _convolve(
     if min(*strides, *dilations) < 1 or min(windows) < 1:
         op.refuse(f"its strides {list(strides)}, dilations {list(dilations)} and windows {list(windows)} must be 1 or more")
     spans = [(window - 1) * dilation + 1 for window, dilation in zip(windows, dilations, strict=True)]
-    image, shift, scale = op.image(0), bias(op, 2, 1), None
-    if op.is_hybrid(1):
-        found = op.info(1).quantization
-        asymmetric = groups > 1 or (found is not None and not found.is_per_tensor)
-        image, scale = dynamic_steps(op.build, image, (1, 2, 3), asymmetric=asymmetric)
-    value = op.build.node(
-        "Conv",
-        image,
-        weights(op, 1, order),
-        shift if scale is None else None,
-        strides=strides,
-        dilations=dilations,
-        group=groups,
-        kernel_shape=tuple(windows),
+    attributes: dict[str, Any] = {
+        "strides": strides,
+        "dilations": dilations,
+        "group": groups,
+        "kernel_shape": tuple(windows),
         **window_padding(op, options.choice("padding", _PADDING), spans, strides),
-    )
-    if scale is not None:
-        value = op.build.node("Mul", value, scale)
+    }
+    shift = bias(op, 2, 1)
+    if op.is_hybrid(1):
+        value = _hybrid(op, order, groups, attributes)
         value = value if shift is None else op.build.node("Add", value, op.build.reshape(shift, (1, -1, 1, 1)))
+    else:
+        value = op.build.node("Conv", op.image(0), weights(op, 1, order), shift, **attributes)
     op.put_image(0, op.activate(value, options.choice("fused_activation_function", ACTIVATION)))
+
+
+def _hybrid(op: Operator, order: Sequence[int], groups: int, attributes: dict[str, Any]) -> Value:
+    """Return the convolution of real numbers, which are rounded to 8 bits, by integers."""
+    build, found = op.build, op.info(1).quantization
+    assert found is not None
+    asymmetric = groups > 1 or not found.is_per_tensor
+    if asymmetric and op.info(0).signature[0] != 1:
+        image, scale = dynamic_differences(build, op.image(0))
+        return build.node("Mul", build.node("Conv", image, weights(op, 1, order), **attributes), scale)
+    image, point, scale = dynamic_image(build, op.image(0), asymmetric=asymmetric)
+    sums = build.node("ConvInteger", image, integer_weights(op, 1, order), point, **attributes)
+    scaled_sums = build.node("Mul", build.cast(sums, DataType.FLOAT), scale)
+    return build.node("Mul", scaled_sums, build.constant(found.scales.reshape(1, -1, 1, 1)))
 
 
 @imports("CONV_3D")
@@ -175,13 +183,22 @@ def _convolve_back(
     op.put_image(0, op.activate(value, activation), rank)
 
 
+def _reordered(op: Operator, index: int, order: Sequence[int]) -> Value:
+    value = op.raw(index)
+    if value.constant is None:
+        return op.build.transpose(value, order)
+    return op.build.initializer(transposed(value.constant, order))
+
+
+def integer_weights(op: Operator, index: int, order: Sequence[int]) -> Value:
+    """Return an input of weights as int8, with its axes in another order."""
+    value = _reordered(op, index, order)
+    return value if op.info(index).dtype is DataType.INT8 else op.build.cast(value, DataType.INT8)
+
+
 def weights(op: Operator, index: int, order: Sequence[int]) -> Value:
     """Return an input of weights as real numbers, with its axes in another order."""
-    info, value = op.info(index), op.raw(index)
-    if value.constant is not None:
-        value = op.build.initializer(transposed(value.constant, order))
-    else:
-        value = op.build.transpose(value, order)
+    info, value = op.info(index), _reordered(op, index, order)
     if info.quantization is None or not info.is_quantized:
         return op.build.cast(value, DataType.FLOAT) if info.dtype is DataType.FLOAT16 else value
     moved = Quantization(info.quantization.scales, info.quantization.zero_points, list(order).index(info.quantization.axis))

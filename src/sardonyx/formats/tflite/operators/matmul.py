@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from sardonyx.dtypes import DataType
 from sardonyx.formats.tflite.operator import ACTIVATION, Operator, imports
-from sardonyx.formats.tflite.operators.conv import bias
-from sardonyx.formats.tflite.quantize import dynamic_steps
+from sardonyx.formats.tflite.operators.conv import bias, integer_weights
+from sardonyx.formats.tflite.quantize import dynamic_product
 from sardonyx.ir import Value
 
 __all__ = ["batch_matmul", "fully_connected"]
@@ -24,8 +25,9 @@ def fully_connected(op: Operator) -> None:
     if op.rank(0) != 2 or op.info(0).signature[1] != depth:
         value = build.reshape(value, (-1, depth))
     if hybrid:
-        steps, scale = dynamic_steps(build, value, (-1,), asymmetric=options.flag("asymmetric_quantize_inputs"))
-        value = build.node("Mul", build.node("Gemm", steps, op.real(1), transB=1), scale)
+        columns, scales = integer_weights(op, 1, (1, 0)), op.scales(1)
+        asymmetric = options.flag("asymmetric_quantize_inputs")
+        value = dynamic_product(build, value, columns, scales, asymmetric=asymmetric)
         value = build.node("Add", value, op.real(2)) if op.has(2) else value
     else:
         value = build.node("Gemm", op.real_of(0, value), op.real(1), bias(op, 2, 1), transB=1)
@@ -53,9 +55,9 @@ def batch_matmul(op: Operator) -> None:
         rank = op.rank(index)
         order = [*range(rank - 2), rank - 1, rank - 2]
         value = op.build.transpose(op.raw(index), order) if options.flag(field) else op.raw(index)
-        sides.append(op.real_of(index, value))
-    if op.is_hybrid(1):
-        steps, scale = dynamic_steps(op.build, sides[0], (-1,), asymmetric=options.flag("asymmetric_quantize_inputs"))
-        op.put(0, op.build.node("Mul", op.build.node("MatMul", steps, sides[1]), scale))
+        sides.append(value)
+    if op.is_hybrid(1) and op.info(1).dtype is DataType.INT8 and len(op.scales(1)) == 1:
+        asymmetric = options.flag("asymmetric_quantize_inputs")
+        op.put(0, dynamic_product(op.build, sides[0], sides[1], op.scales(1), asymmetric=asymmetric))
         return
-    op.put(0, op.build.node("MatMul", *sides))
+    op.put(0, op.build.node("MatMul", *(op.real_of(index, value) for index, value in enumerate(sides))))
