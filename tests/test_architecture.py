@@ -45,6 +45,23 @@ def test_every_module_says_what_it_is() -> None:
     assert not [_shown(path) for path in SOURCES if ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) is None]
 
 
+def test_what_sessions_import_has_lazy_dataclasses() -> None:
+    """The packages that a session of a known model imports take dataclasses from `lazy_dataclasses`, whose classes cost less."""
+    folders = ("codegen", "providers/cpu", "session", "runtime", "partition", "ir", "ops", "formats", "values")
+    texts = {path: path.read_text(encoding="utf-8").splitlines() for folder in folders for path in _modules_in(folder)}
+    eager = {
+        _shown(path)
+        for path, lines in texts.items()
+        for line in lines
+        if line.startswith(("import dataclasses", "from dataclasses"))
+    }
+    assert not eager
+
+
+def _modules_in(folder: str) -> list[Path]:
+    return [path for path in SOURCES if path.is_relative_to(ROOT / "src/sardonyx" / folder)]
+
+
 def test_families_name_the_files_of_every_package() -> None:
     """The operators' families are the paths of the reference kernels and of the shape functions."""
     from sardonyx.ops.families import FAMILIES

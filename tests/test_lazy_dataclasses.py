@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import copy
 import dataclasses as standard
 import pickle
@@ -30,6 +31,40 @@ class Plain:
     y: str = "why"
     z: list[int] = standard.field(default_factory=list, hash=False)
     hidden: int = standard.field(default=7, compare=False, repr=False)
+
+
+@lazy.dataclass(frozen=True)
+class LazyDict:
+    """Without slots, with a field that no argument sets, and a hash of its own."""
+
+    x: int
+    y: str = "why"
+    z: list[int] = lazy.field(default_factory=list, compare=False)
+    made: str = lazy.field(init=False, compare=False)
+    fixed: int = lazy.field(init=False, default=3)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "made", f"{self.x}{self.y}")
+
+    def __hash__(self) -> int:
+        return self.x
+
+
+@standard.dataclass(frozen=True)
+class PlainDict:
+    """The same, by the standard."""
+
+    x: int
+    y: str = "why"
+    z: list[int] = standard.field(default_factory=list, compare=False)
+    made: str = standard.field(init=False, compare=False)
+    fixed: int = standard.field(init=False, default=3)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "made", f"{self.x}{self.y}")
+
+    def __hash__(self) -> int:
+        return self.x
 
 
 @lazy.dataclass(frozen=True, slots=True)
@@ -89,6 +124,57 @@ def test_they_do_what_the_standard_does(work: Any) -> None:
     assert _outcome(lambda: work(Lazy)) == _outcome(lambda: work(Plain))
 
 
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda cls: cls(1),
+        lambda cls: cls(1, "b", [4]),
+        lambda cls: cls(1, "b", [4], "made"),
+        lambda cls: cls(1, made="b"),
+        lambda cls: cls(1) == cls(1, z=[8]),
+        lambda cls: cls(1) == cls(1, "b"),
+        lambda cls: hash(cls(1, "b")),
+        lambda cls: cls.y,
+        lambda cls: cls.z,
+        lambda cls: sorted(cls(1, z=[2]).__dict__.items()),
+        lambda cls: setattr(cls(1), "x", 2),
+        lambda cls: setattr(cls(1), "other", 2),
+        lambda cls: standard.replace(cls(1), x=5),
+        lambda cls: standard.replace(cls(1), made="b"),
+        lambda cls: standard.asdict(cls(1)),
+        lambda cls: copy.deepcopy(cls(1, z=[2])),
+        lambda cls: cls.__match_args__,
+    ],
+)
+def test_those_without_slots_do_too(work: Any) -> None:
+    """With fields that no argument sets, and a hash of their own."""
+    assert _outcome(lambda: work(LazyDict)) == _outcome(lambda: work(PlainDict))
+
+
+def test_abstract_classes_stay_abstract() -> None:
+    """A dataclass with an abstract method cannot be made, one that has it can."""
+
+    @lazy.dataclass(frozen=True)
+    class Base(abc.ABC):
+        x: int
+
+        @abc.abstractmethod
+        def work(self) -> int:
+            """Return a number."""
+
+    @lazy.dataclass(frozen=True)
+    class Whole(Base):
+        y: int = 2
+
+        def work(self) -> int:
+            return self.x + self.y
+
+    with pytest.raises(TypeError, match="abstract"):
+        Base(1)
+    assert Whole(1).work() == 3
+    assert Whole(1) == Whole(1, 2)
+
+
 def test_methods_are_replaced_when_they_are_called() -> None:
     """The second call is that of an ordinary method."""
 
@@ -140,7 +226,7 @@ def test_objects_are_pickled() -> None:
     assert pickle.loads(pickle.dumps(Lazy(1, z=[4]))) == Lazy(1, z=[4])
 
 
-@pytest.mark.parametrize("options", [{}, {"frozen": True}, {"slots": True, "order": True}, {"slots": True, "kw_only": True}])
+@pytest.mark.parametrize("options", [{}, {"order": True}, {"slots": True, "order": True}, {"slots": True, "kw_only": True}])
 def test_other_options_are_left_to_the_standard(options: dict[str, bool]) -> None:
     """They are as ever."""
 

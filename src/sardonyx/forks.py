@@ -11,9 +11,10 @@ statements, so state is changed by single assignments, after all that can take l
 
 from __future__ import annotations
 
-import concurrent.futures.thread  # noqa: F401 - it and `logging` hook into forks: an import while a fork waits would be half hooked
 import contextlib
+import importlib
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ from typing import Any, Protocol
 __all__ = ["Renewed", "new_lock", "renew_in_child", "without_fork"]
 
 _GATE = threading.RLock()
+_HOOKED = "concurrent.futures.thread"
+"""A module that hooks into forks, as `logging` does, which it imports: imported while a fork waits, they would be half hooked."""
 _LONGEST_SECONDS = 60.0
 """How long a fork waits at most; a block that takes longer may itself be waiting for the thread that forks."""
 _LOCKS: weakref.WeakSet[object] = weakref.WeakSet()
@@ -50,6 +53,8 @@ def renew_in_child(item: Renewed) -> None:
 @contextlib.contextmanager
 def without_fork() -> Iterator[None]:
     """Have forks by other threads wait until the block ends; the block waits for no other thread of the program."""
+    if _HOOKED not in sys.modules and threading.active_count() > 1:
+        importlib.import_module(_HOOKED)
     with _GATE:
         yield
 

@@ -4,8 +4,8 @@
 
 The standard's `dataclass` compiles up to six methods of each class when its module is imported, which was a third of the time to
 the first result of a small model; most classes of a process are never compared, hashed or printed, and many never made. Here a
-class with slots gets small functions in the place of these methods; each is replaced by what the standard would have written when
-it is first called. Everything else is the standard's: `fields`, `replace` and `is_dataclass` work as ever.
+class gets small functions in the place of these methods; each is replaced by what the standard would have written when it is
+first called. Everything else is the standard's: `fields`, `replace` and `is_dataclass` work as ever.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["FrozenInstanceError", "asdict", "astuple", "dataclass", "field", "fi
 _FIELD = getattr(standard, "_FIELD", None)
 """By which `fields` knows fields from what else annotations may say; None in a Python that has it no more."""
 _PLAIN_OPTIONS = {"frozen", "slots", "eq", "weakref_slot"}
-_OWN_METHODS = ("__init__", "__eq__", "__hash__", "__repr__", "__setattr__", "__delattr__", "__getstate__", "__setstate__")
+_OWN_METHODS = ("__init__", "__eq__", "__repr__", "__setattr__", "__delattr__", "__getstate__", "__setstate__")
 _NO_FIELDS = ("ClassVar", "InitVar", "KW_ONLY")
 
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls: type | None = None, /, **options: bool) -> Any:
-        """Make a dataclass as the standard does, of whatever options; the methods of one with slots are written later."""
+        """Make a dataclass as the standard does, of whatever options; the methods of a plain one are written later."""
         if cls is None:
             return lambda given: dataclass(given, **options)
         found = _fields_of(cls) if _is_plain(cls, options) else None
@@ -51,10 +51,10 @@ else:
 
 
 def _is_plain(cls: type, options: dict[str, bool]) -> bool:
-    """Return whether a class has slots, none of the methods that are written, and fields only."""
-    if _FIELD is None or not options.get("slots") or not options.keys() <= _PLAIN_OPTIONS:
-        return False
+    """Return whether a class has none of the methods that are written, and fields only."""
     own = cls.__dict__
+    if _FIELD is None or not options.keys() <= _PLAIN_OPTIONS or ("__hash__" in own and not options.get("frozen")):
+        return False
     texts = own.get("__annotations__", {}).values()
     return (
         not any(name in own for name in _OWN_METHODS)
@@ -72,7 +72,7 @@ def _fields_of(cls: type) -> dict[str, Any] | None:
     for name, text in cls.__dict__.get("__annotations__", {}).items():  # noqa: RUF063  as texts: evaluating them takes time, and types that are imported for checking only
         given = cls.__dict__.get(name, standard.MISSING)
         own: Any = given if isinstance(given, standard.Field) else field(default=given)
-        if not own.init or own.kw_only is True or own.default.__class__.__hash__ is None:
+        if own.kw_only is True or own.default.__class__.__hash__ is None:
             return None
         own.name, own.type, own.kw_only, own._field_type = name, text, False, _FIELD
         found[name] = own
@@ -80,28 +80,59 @@ def _fields_of(cls: type) -> dict[str, Any] | None:
 
 
 def _made(cls: type, found: dict[str, Any], options: dict[str, bool]) -> type:
-    """Return the class with slots."""
+    """Return the class with its methods: the same one, or, since slots are decided when a class is made, another one with slots."""
+    methods = _methods(cls, found, options)
+    if options.get("slots"):
+        made = _with_slots(cls, found, methods, has_weakref=options.get("weakref_slot", False))
+    else:
+        made = cls
+        for name in cls.__dict__.get("__annotations__", {}):  # noqa: RUF063  as in `_fields_of`
+            if found[name].default is not standard.MISSING:
+                setattr(cls, name, found[name].default)
+            elif name in cls.__dict__:
+                delattr(cls, name)
+        for name, method in methods.items():
+            setattr(cls, name, method)
+    for name in ("__init__", "__eq__", "__hash__"):
+        written = made.__dict__.get(name)
+        if written is not None and name in methods:
+            written.owner = made
+    return made
+
+
+def _methods(cls: type, found: dict[str, Any], options: dict[str, bool]) -> dict[str, Any]:
+    """Return what a class gets that it does not have."""
+    is_frozen, has_eq = options.get("frozen", False), options.get("eq", True)
+    given: dict[str, Any] = {
+        "__dataclass_fields__": found,
+        "_lazy_fields": True,
+        "__match_args__": tuple(name for name, item in found.items() if item.init),
+        "__repr__": _repr,
+    }
+    given["__dataclass_params__"] = _params(is_frozen=is_frozen, has_eq=has_eq)
+    given["__init__"] = _later("__init__", _init_source)
+    if has_eq:
+        given["__eq__"] = _later("__eq__", _eq_source)
+        if "__hash__" not in cls.__dict__:
+            given["__hash__"] = _later("__hash__", _hash_source) if is_frozen else None
+    if is_frozen:
+        given.update(__setattr__=_refuse_set, __delattr__=_refuse_delete)
+    if is_frozen and options.get("slots"):
+        given.update(__getstate__=_state, __setstate__=_set_state)
+    return given
+
+
+def _with_slots(cls: type, found: dict[str, Any], methods: dict[str, Any], *, has_weakref: bool) -> type:
+    """Return a class like `cls` that has slots, and these methods."""
     space = dict(cls.__dict__)
     inherited = set(itertools.chain.from_iterable(_slots_of(base) for base in cls.__mro__[1:-1]))
-    names = (*found, *(("__weakref__",) if options.get("weakref_slot") else ()))
+    names = (*found, *(("__weakref__",) if has_weakref else ()))
     space["__slots__"] = tuple(name for name in names if name not in inherited)
     for name in (*found, "__dict__", "__weakref__"):
         space.pop(name, None)
-    is_frozen, has_eq = options.get("frozen", False), options.get("eq", True)
-    space.update(__dataclass_fields__=found, _lazy_fields=True, __match_args__=tuple(found), __repr__=_repr)
-    space["__dataclass_params__"] = _params(is_frozen=is_frozen, has_eq=has_eq)
-    space["__init__"] = _later("__init__", _init_source)
-    if has_eq:
-        space["__eq__"] = _later("__eq__", _eq_source)
-        space["__hash__"] = _later("__hash__", _hash_source) if is_frozen else None
-    if is_frozen:
-        space.update(__setattr__=_refuse_set, __delattr__=_refuse_delete, __getstate__=_state, __setstate__=_set_state)
+    space.update(methods)
     made = type(cls)(cls.__name__, cls.__bases__, space)
     made.__qualname__ = cls.__qualname__
-    for name in ("__init__", "__eq__", "__hash__"):
-        written = made.__dict__.get(name)
-        if written is not None:
-            written.owner = made
     return made
 
 
@@ -134,7 +165,7 @@ def _later(name: str, source_of: Callable[[dict[str, Any], dict[str, Any]], str]
 
     def method(self: Any, /, *arguments: Any, **named: Any) -> Any:
         owner: Any = method.owner  # type: ignore[attr-defined]  # `_made` sets it
-        space: dict[str, Any] = {"_checks": hasattr(owner, "__post_init__")}
+        space: dict[str, Any] = {"_checks": hasattr(owner, "__post_init__"), "_slots": "__slots__" in owner.__dict__}
         text = source_of(owner.__dict__["__dataclass_fields__"], space)
         exec(text, space)
         written = space[name]
@@ -154,13 +185,19 @@ def _init_source(found: dict[str, Any], space: dict[str, Any]) -> str:
         value = name
         if item.default is not standard.MISSING:
             space[f"_default_{name}"] = item.default
-            parameters.append(f"{name}=_default_{name}")
+            parameter, alone = f"{name}=_default_{name}", f"_default_{name}" if space["_slots"] else ""
         elif item.default_factory is not standard.MISSING:
             space[f"_make_{name}"] = item.default_factory
-            parameters.append(f"{name}=_Made")
+            parameter, alone = f"{name}=_Made", f"_make_{name}()"
             value = f"_make_{name}() if {name} is _Made else {name}"
         else:
-            parameters.append(name)
+            parameter, alone = name, ""
+        if item.init:
+            parameters.append(parameter)
+        elif alone:
+            value = alone
+        else:
+            continue
         lines.append(f" _set(self, {name!r}, {value})")
     lines.append(" self.__post_init__()" if space["_checks"] else " pass")
     return f"def __init__({', '.join(parameters)}):\n" + "\n".join(lines)

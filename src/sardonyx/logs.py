@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import logging
+import functools
 import operator
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
 from sardonyx import trace
 from sardonyx.errors import InvalidArgument
-from sardonyx.forks import new_lock
+from sardonyx.forks import new_lock, without_fork
+
+if TYPE_CHECKING:
+    import logging
 
 __all__ = [
     "LogCallback",
@@ -38,10 +40,8 @@ __all__ = [
 LogCallback: TypeAlias = Callable[[int, str, str, str, str], None]
 """f(severity, category, logid, code_location, message)."""
 
-_LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
+_LEVELS = (10, 20, 30, 40, 50)
 """Python's level for each severity: verbose, info, warning, error, fatal."""
-_LOGGER = logging.getLogger("sardonyx")
-_LOGGER.addHandler(logging.NullHandler())
 _WARNING = 2
 _INFO, _VERBOSE = 1, 0
 _WARNINGS = frozenset(
@@ -66,10 +66,10 @@ def log(severity: int, message: str, logid: str = "", least: int = -1) -> None:
         logid: the `logid` of the session or run.
         least: the severity from which on the session or run writes; -1 for the process's.
     """
-    if severity >= least and (least >= 0 or _LOGGER.isEnabledFor(_LEVELS[severity])):
+    logger = _known_logger()
+    if logger is not None and severity >= least and (least >= 0 or logger.isEnabledFor(_LEVELS[severity])):
         name = "sardonyx" if not logid else f"sardonyx.{logid}"
-        record = _LOGGER.makeRecord(name, _LEVELS[severity], "sardonyx", 0, message, (), None)
-        _LOGGER.handle(record)
+        logger.handle(logger.makeRecord(name, _LEVELS[severity], "sardonyx", 0, message, (), None))
 
 
 @contextlib.contextmanager
@@ -92,7 +92,25 @@ def logging_as(severity: int, logid: str) -> Iterator[None]:
 
 def is_verbose(severity: int) -> bool:
     """Return whether a session or run of a severity, -1 for the process's, writes more than warnings."""
-    return 0 <= severity <= _INFO or (severity < 0 and _LOGGER.isEnabledFor(logging.INFO))
+    if severity >= 0:
+        return severity <= _INFO
+    logger = _known_logger()
+    return logger is not None and logger.isEnabledFor(_LEVELS[_INFO])
+
+
+def _known_logger() -> logging.Logger | None:
+    """Return the logger; None where the program has not imported `logging`, so that nobody can have a handler for it."""
+    return None if "logging" not in sys.modules else _logger()
+
+
+@functools.cache
+def _logger() -> logging.Logger:
+    with without_fork():
+        import logging  # which takes longer than all else here, and few programs set up
+
+    logger = logging.getLogger("sardonyx")
+    logger.addHandler(logging.NullHandler())
+    return logger
 
 
 def _ask(who: str, change: int) -> None:
@@ -136,7 +154,7 @@ def set_default_logger_severity(severity: SupportsIndex) -> None:
         InvalidArgument: another number.
     """
     level = _checked(severity)
-    _LOGGER.setLevel(_LEVELS[level])
+    _logger().setLevel(_LEVELS[level])
     _ask_for_process(level)
 
 
@@ -159,36 +177,16 @@ def set_default_logger_callback(callback: LogCallback | None, severity: Supports
     level = _checked(severity)
     if callback is not None and not callable(callback):
         raise InvalidArgument(f"the callback of set_default_logger_callback is a function or None, got {type(callback).__name__}")
-    for handler in [item for item in _LOGGER.handlers if isinstance(item, _CallbackHandler)]:
-        _LOGGER.removeHandler(handler)
+    with without_fork():
+        from sardonyx.log_handler import CallbackHandler  # with `logging`
+
+    logger = _logger()
+    for handler in [item for item in logger.handlers if isinstance(item, CallbackHandler)]:
+        logger.removeHandler(handler)
     if callback is not None:
-        _LOGGER.setLevel(_LEVELS[level])
+        logger.setLevel(_LEVELS[level])
         _ask_for_process(level)
-        _LOGGER.addHandler(_CallbackHandler(callback))
-
-
-class _CallbackHandler(logging.Handler):
-    """A handler that calls a user's function, but not for messages that come from within it."""
-
-    def __init__(self, callback: LogCallback) -> None:
-        logging.Handler.__init__(self)
-        self._callback = callback
-        self._inside = threading.local()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Call the function."""
-        if getattr(self._inside, "now", False):
-            return
-        self._inside.now = True
-        try:
-            logid = record.name.partition(".")[2]
-            self._callback(
-                _LEVELS.index(record.levelno), "sardonyx", logid, f"{record.pathname}:{record.lineno}", record.getMessage()
-            )
-        except Exception:  # noqa: BLE001  a user's function may raise anything; a message must not end the run
-            report_callback(self._callback, "a log callback raised")
-        finally:
-            self._inside.now = False
+        logger.addHandler(CallbackHandler(callback, _LEVELS, report_callback))
 
 
 def report_callback(source: object, what: str) -> None:

@@ -13,7 +13,8 @@ import numpy as np
 import sardonyx.providers.reference.kernels  # noqa: F401  registers the kernels that programs below look up
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Graph, Node
-from sardonyx.partition.layout import NHWC_DOMAIN, to_first, to_last
+from sardonyx.ops.schema import NHWC_DOMAIN
+from sardonyx.partition.layout import to_first, to_last
 from sardonyx.provider import (
     HOST,
     Body,

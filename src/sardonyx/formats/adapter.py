@@ -8,7 +8,6 @@ distance from a vtable (two sizes, then the offset of each field, 0 where it is 
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import os
 import struct
@@ -18,6 +17,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import Fail, InvalidArgument, NoSuchFile
 

@@ -13,7 +13,6 @@ import contextlib
 import errno
 import mmap
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -170,7 +169,7 @@ def map_file(path: Path, what: str, *, follow_links: bool = True) -> memoryview:
 @contextlib.contextmanager
 def replaced(path: Path) -> Iterator[IO[bytes]]:
     """Provide a new file that takes the place of `path` when the block succeeds, and vanishes when it fails."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     try:
         with temporary.open("xb") as stream:
             yield stream

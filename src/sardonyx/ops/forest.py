@@ -7,11 +7,11 @@ votes_*      (target, weight) pairs of the leaves, those of one node in a row: n
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 

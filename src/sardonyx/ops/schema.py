@@ -7,7 +7,10 @@ import enum
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import AttributeKind, Node
 
-__all__ = ["AttributeSchema", "OpSchema", "ParameterOption", "ParameterSchema", "TypeConstraint", "place_of"]
+__all__ = ["NHWC_DOMAIN", "AttributeSchema", "OpSchema", "ParameterOption", "ParameterSchema", "TypeConstraint", "place_of"]
+
+NHWC_DOMAIN = "sardonyx.nhwc"
+"""The domain of operators whose data tensors are in NHWC order."""
 
 
 class ParameterOption(enum.Enum):

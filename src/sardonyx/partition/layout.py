@@ -19,13 +19,11 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from sardonyx.ir import Graph, Node, Tensor, TensorType, Value
+from sardonyx.ops.schema import NHWC_DOMAIN
 from sardonyx.ops.views.reshape import Transpose
 from sardonyx.ops.views.resize import Resize
 
-__all__ = ["NHWC_DOMAIN", "lay_out", "layout_sensitive_operators", "to_first", "to_last"]
-
-NHWC_DOMAIN = "sardonyx.nhwc"
-"""The domain of operators whose data tensors are in NHWC order."""
+__all__ = ["lay_out", "layout_sensitive_operators", "to_first", "to_last"]
 
 _SENSITIVE: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("", "AveragePool"): (0,),

@@ -16,9 +16,9 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Graph, Model, Node
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.families import FAMILIES
+from sardonyx.ops.schema import NHWC_DOMAIN
 from sardonyx.ops.schemas import find_schema
 from sardonyx.optimize.edit import PROVIDER_KEY
-from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.partition.pins import Pins
 from sardonyx.trace import event
 

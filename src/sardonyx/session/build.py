@@ -9,9 +9,9 @@ fails on the way is left out and the chain begins anew without it.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import check_cancelled, raise_interrupt
 from sardonyx.errors import SardonyxError
 from sardonyx.forks import without_fork

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.custom_ops.registered import registered_operators
 from sardonyx.errors import Fail
 from sardonyx.forks import without_fork

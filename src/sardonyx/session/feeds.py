@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument, describe
+from sardonyx.forks import without_fork
 from sardonyx.ir import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, Value, ValueType
 from sardonyx.ir.shape import Expr
 from sardonyx.spelling import nearest
 from sardonyx.values.dlpack import from_dlpack
-from sardonyx.values.sparse_tensor import SparseTensor
+
+if TYPE_CHECKING:
+    from sardonyx.values.sparse_tensor import SparseTensor
 
 __all__ = [
     "SharedSymbols",
@@ -148,6 +152,9 @@ def make_sparse(results: Sequence[OnnxValue], is_sparse: Sequence[bool]) -> list
 
 def _sparse_of(dense: Array) -> SparseTensor:
     places = np.flatnonzero(dense != ("" if dense.dtype == object else 0))
+    with without_fork():
+        from sardonyx.values.sparse_tensor import SparseTensor  # which few models have
+
     return SparseTensor.sparse_coo_from_numpy(dense.shape, dense.reshape(-1)[places], places)
 
 
@@ -201,6 +208,13 @@ def _fits(kind: ValueType | None, array: Array) -> bool:
     return kind.allows(array.shape)
 
 
+def _dense(given: OnnxValue) -> OnnxValue:
+    with without_fork():
+        from sardonyx.values.sparse_tensor import SparseTensor  # which few models have
+
+    return given.to_dense() if isinstance(given, SparseTensor) else given
+
+
 def _convert(kind: ValueType | None, given: OnnxValue, place: str) -> OnnxValue:
     if isinstance(kind, TensorType):
         return _tensor(kind, given, place)
@@ -215,8 +229,7 @@ def _convert(kind: ValueType | None, given: OnnxValue, place: str) -> OnnxValue:
             raise InvalidArgument(f"{place}: expected a dict for {kind}, got {type(given).__name__}")
         return _numbers(kind.value, given) or {key: _convert(kind.value, item, f"{place}[{key!r}]") for key, item in given.items()}
     if isinstance(kind, SparseTensorType):
-        given = given.to_dense() if isinstance(given, SparseTensor) else given
-        return _tensor(TensorType(kind.dtype, kind.shape), given, place)
+        return _tensor(TensorType(kind.dtype, kind.shape), _dense(given), place)
     return np.asarray(given) if isinstance(given, (int, float, np.generic)) else given
 
 

@@ -7,12 +7,12 @@ and runs that something interrupted do not count.
 from __future__ import annotations
 
 import collections
-import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import InvalidArgument, NoSuchFile
 
 __all__ = ["Difference", "Report", "Step", "compare_profiles", "read_events", "read_profile", "read_trace"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Node, Shape
 from sardonyx.ir.shape import evaluate

@@ -6,12 +6,11 @@ session that has such values wait for one another.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Self
 
 from sardonyx.dtypes import OnnxValue
-from sardonyx.forks import new_lock
+from sardonyx.forks import new_lock, without_fork
 from sardonyx.formats.tflite import STATES
 from sardonyx.session.options import RunOptions
 
@@ -41,8 +40,12 @@ class States:
     def of(cls, metadata: Mapping[str, str], outputs: Sequence[str]) -> Self | None:
         """Return the states that a model's metadata names; None where there are none."""
         text = metadata.get(STATES)
+        if text is None:
+            return None
+        with without_fork():
+            import json  # which few sessions need
         try:
-            triples = [] if text is None else json.loads(text)
+            triples = json.loads(text)
             whole = [[str(name) for name in triple] for triple in triples if len(triple) == 3]
         except (ValueError, TypeError):
             return None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Mapping
 from pathlib import Path
 
 from sardonyx import errors
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.values.device import OrtDeviceMemoryType, OrtDeviceVendorId
 from sardonyx.values.memory_info import OrtAllocatorType, OrtMemoryInfo, OrtMemType

@@ -6,11 +6,11 @@ changes nothing else.
 
 from __future__ import annotations
 
-import dataclasses
 import operator
 from collections.abc import Mapping
 from typing import SupportsIndex
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import InvalidArgument
 from sardonyx.forks import new_lock
 from sardonyx.values.device import OrtDeviceMemoryType

@@ -16,7 +16,7 @@ from sardonyx import InferenceSession
 from sardonyx.codegen.target import host_target
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.ir import Node
-from sardonyx.partition.layout import NHWC_DOMAIN
+from sardonyx.ops.schema import NHWC_DOMAIN
 from sardonyx.provider import GraphView
 from sardonyx.providers.cpu import claims
 from sardonyx.providers.cpu import kernels as families

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.values import Register
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["AXIS_WORDS", "AxisValues", "WindowAxis", "axis_words", "blocks", "least", "read_axes", "taps_inside"]
 

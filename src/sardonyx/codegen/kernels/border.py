@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import BOOL, F32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["BorderParams", "write_border"]
 

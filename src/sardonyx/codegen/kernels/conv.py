@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,6 +31,7 @@ from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS, Rows, Steps, fill_tab
 from sardonyx.codegen.kernels.gemm import BLOCK_K, CHAIN, TASK_PRODUCTS, TASKS_PER_THREAD, Ahead, multiply
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = [
     "ConvEpilogue",

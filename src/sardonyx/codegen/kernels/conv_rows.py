@@ -6,13 +6,13 @@ A task puts its places down in a table, column by column; tiles take as many as 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sardonyx.codegen.emit.builder import Variable
 from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.types import BOOL, I64, PTR, U64
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.emit.window import AxisValues
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["BLOCK_ROWS", "MOST_ROWS", "Rows", "Steps", "fill_table", "result_of", "row_table"]
 

@@ -8,13 +8,12 @@ They are coupled by the second method of Wu, Lin and Weng (2004), as in LIBSVM: 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.emit.values import Pointer, Register
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["CouplingParams", "coupling_scratch", "logistic", "write_coupling"]
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from sardonyx.codegen.emit.window import AxisValues, WindowAxis, axis_words, blo
 from sardonyx.codegen.kernels.conv import ConvEpilogue, is_long
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = [
     "FEW_PLACES",

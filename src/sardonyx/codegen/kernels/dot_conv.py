@@ -18,7 +18,6 @@ A tile goes through the whole inner dimension: nothing but results is written. R
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -42,6 +41,7 @@ from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS, MOST_ROWS, Rows, fill
 from sardonyx.codegen.kernels.narrowing import narrow_together
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = [
     "FIRST_OPERAND",

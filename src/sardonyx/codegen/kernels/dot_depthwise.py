@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -40,6 +39,7 @@ from sardonyx.codegen.kernels.depthwise import (
 )
 from sardonyx.codegen.kernels.narrowing import narrow_together
 from sardonyx.dtypes import Array
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["FIRST_OPERAND", "DotDepthwiseCode", "pack_dot_depthwise", "write_dot_depthwise"]
 

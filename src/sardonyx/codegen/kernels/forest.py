@@ -21,11 +21,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, F64, I32, I64, U32, U64, Type
 from sardonyx.codegen.emit.values import Pointer, Register
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["MISSING", "MOST_ROWS", "PADDING", "REST_FLAGS", "ForestCode", "ForestParams", "write_forest"]
 

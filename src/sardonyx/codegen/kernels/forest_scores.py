@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import BOOL, F32, I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["ScoresCode", "ScoresParams", "write_scores"]
 

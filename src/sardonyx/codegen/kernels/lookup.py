@@ -8,12 +8,11 @@ The encoder reports a number that is no key in the status word as its place plus
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["LookupParams", "write_encoder", "write_lookup"]
 

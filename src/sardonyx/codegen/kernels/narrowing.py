@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.saturate import can_pack, pack_saturated
 from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.conv import ConvEpilogue
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["Narrowing", "narrow_together"]
 

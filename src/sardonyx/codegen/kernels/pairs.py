@@ -8,9 +8,9 @@ from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.narrow import to_narrow
 from sardonyx.codegen.emit.types import BF16, F32
 from sardonyx.codegen.emit.values import Span
-from sardonyx.codegen.kernels.conv import pack_filters
 from sardonyx.codegen.kernels.gemm import aligned_zeros
 from sardonyx.dtypes import Array, DataType
+from sardonyx.forks import without_fork
 
 __all__ = ["PAIR_BLOCK", "pack_filter_pairs", "pack_pairs", "write_pairs"]
 
@@ -61,6 +61,9 @@ def pack_filter_pairs(filters: Array, groups: int, width: int) -> Array:
 
     [group][panel][kernel…][C / groups / 2][width]
     """
+    with without_fork():
+        from sardonyx.codegen.kernels.conv import pack_filters  # which products do not need
+
     wide = pack_filters(filters, groups, width)
     count, panels, K, _ = wide.shape
     packed = aligned_zeros((count, panels, K // 2, width), np.uint32)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.expr import ElementExpr, argument
@@ -20,6 +19,7 @@ from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, Kind, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AXIS_WORDS, AxisValues, WindowAxis, axis_words, blocks, least, read_axes, taps_inside
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["FLOATS", "FOLDS", "PoolParams", "PoolTypes", "write_pool"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.kernels.gemm import TASK_PRODUCTS, chain_for
 from sardonyx.codegen.target import Target

@@ -10,12 +10,12 @@ element number in a table lies inside the axis. Without weights a table has one 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, F64, I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = [
     "CUBIC",

@@ -18,7 +18,6 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from sardonyx.codegen.emit.types import F32, F64, I64
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["FIRST_NUMBER", "MachineParams", "Outcome", "pack_panels", "panel_table", "scratch_elements", "write_machine"]
 

@@ -9,8 +9,7 @@ float32; a box without area, or with NaN, overlaps none.
 
 from __future__ import annotations
 
-import dataclasses
-
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import BOOL, F32, I32, I64, U32

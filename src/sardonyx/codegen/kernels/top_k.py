@@ -7,8 +7,7 @@ adverse order costs O(n * k) where the list is short, and O(n) passes of the sor
 
 from __future__ import annotations
 
-import dataclasses
-
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import I32, I64, Type

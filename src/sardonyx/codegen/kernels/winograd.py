@@ -19,7 +19,6 @@ places that see it and no others; an infinity becomes NaN there, as the differen
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from sardonyx.codegen.kernels.conv import ConvEpilogue, ConvTiling, conv_tiling,
 from sardonyx.codegen.kernels.gemm import TASK_PRODUCTS, multiply
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["WinogradParams", "pack_winograd", "scratch_elements", "write_winograd"]
 

@@ -12,7 +12,6 @@ import contextlib
 import ctypes
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from sardonyx import config
 from sardonyx.codegen.emit.builder import Function
@@ -22,6 +21,7 @@ from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, host_target
 from sardonyx.disk_cache import shared_cache
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["flush_bits", "flushing_denormals", "has_control", "read_control", "write_control"]
 

@@ -9,7 +9,6 @@ One configuration file is that of all models; of as many as there are models, ea
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import secrets
 import shutil
@@ -17,6 +16,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import InvalidArgument, InvalidGraph, NoSuchFile, SardonyxError, located
 from sardonyx.formats import onnx
 from sardonyx.formats.files import replaced

@@ -8,9 +8,9 @@ written in each, so that it lives from where the loop begins. Branches are lines
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Control, KernelLaunch, Move
 

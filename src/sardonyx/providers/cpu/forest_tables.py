@@ -9,10 +9,9 @@ when it was made, so a walk stays within the tables and ends, whatever the featu
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.kernels.forest import EQUALITY, MISSING, PADDING, REST_FLAGS
 from sardonyx.dtypes import Array
 from sardonyx.ops.forest import MODES, Forest

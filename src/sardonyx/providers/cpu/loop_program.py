@@ -7,7 +7,6 @@ have room for some iterations; whenever that is full, the native run asks for th
 from __future__ import annotations
 
 import collections
-import dataclasses
 import functools
 import math
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.run.driver import Driver
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array, OnnxValue

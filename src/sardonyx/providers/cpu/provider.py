@@ -16,9 +16,9 @@ from sardonyx.forks import without_fork
 from sardonyx.ir import Expr, Graph, Node, TensorType, Value
 from sardonyx.ir.shape import symbols_in
 from sardonyx.ir.walk import nested_graphs
+from sardonyx.ops.schema import NHWC_DOMAIN
 from sardonyx.ops.views.normalize import GroupNormalization
 from sardonyx.option import COUNT, FLAG, Option, choice
-from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.provider import HOST, Body, Capability, Claims, Compatibility, GraphView, Layout, Memory, Partition, Program
 from sardonyx.providers.cpu.claims import NodeClaim, claim_node, find_claim
 from sardonyx.providers.cpu.compile import lower_partition, make_program

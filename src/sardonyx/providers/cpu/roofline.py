@@ -7,7 +7,6 @@ A step can take no less time than its operations take at the one peak, and its b
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import json
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.kernels.peak import SCALE_BYTES, write_multiply_adds, write_scale
 from sardonyx.codegen.run.driver import Buffer, Driver, KernelCall, StepTable

@@ -8,9 +8,9 @@ results nobody reads any more are left out when the partition is compiled.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import Dim, Shape, Value
 from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.kernels.reshape import OrderSpec, ViewSpec

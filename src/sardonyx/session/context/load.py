@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 from pathlib import Path
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import EPFail, InvalidArgument, InvalidGraph, ModelRequiresCompilation, SardonyxError, blamed, located
 from sardonyx.formats.external_data import ExternalData
 from sardonyx.formats.program_copy import TakenProgram, take_program

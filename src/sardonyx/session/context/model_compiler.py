@@ -6,12 +6,12 @@ compiler.compile_to_file("compiled.onnx")
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import os
 from collections.abc import Callable
 from pathlib import Path
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import Fail, InvalidArgument, SardonyxError
 from sardonyx.forks import without_fork
 from sardonyx.session.context.data import ContextOutput, InitializerValue, OrtExternalInitializerInfo, WriteData

@@ -10,7 +10,6 @@ A session with something that has no plain form, such as a rule of the user's, a
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import enum
 import functools
 import hashlib
@@ -21,6 +20,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.config import LIMITS, settings_in_force
 from sardonyx.formats.opened import OpenedModel
 from sardonyx.ir import Dim

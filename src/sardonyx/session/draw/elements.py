@@ -8,9 +8,9 @@ those that read them as numbers of rows, steps, sizes or classes. Where several 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import Graph, Model, Node, Tensor, Value
 from sardonyx.ops.fact import UNKNOWN, Fact
 from sardonyx.ops.infer import fact_of

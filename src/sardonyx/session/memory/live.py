@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import weakref
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from sardonyx.forks import new_lock
+from sardonyx.forks import new_lock, without_fork
 from sardonyx.process import release_free_memory, resident_bytes
-from sardonyx.session.memory.report import MemoryReport, MemoryUse, ProcessMemoryReport, Reporting, process_report, session_report
+
+if TYPE_CHECKING:
+    from sardonyx.session.memory.report import MemoryReport, MemoryUse, ProcessMemoryReport
 
 __all__ = ["live_sessions", "memory_report", "memory_report_of", "remember", "trim"]
 
 
-class _Session(Reporting, Protocol):
+class _Session(Protocol):
     """What is remembered."""
+
+    def memory_use(self) -> MemoryUse:
+        """Return what the session keeps between runs."""
 
     def trim(self) -> int:
         """Give back memory that idle runs hold; returns how many bytes."""
@@ -37,12 +42,18 @@ def live_sessions() -> list[_Session]:
 
 def memory_report() -> ProcessMemoryReport:
     """Return how much memory all sessions of the process take; what they share counts once."""
+    with without_fork():
+        from sardonyx.session.memory.report import process_report  # only who asks needs it
+
     uses = sorted((session.memory_use() for session in live_sessions()), key=lambda use: use.label)
     return process_report(uses, resident_bytes())
 
 
 def memory_report_of(session: _Session) -> MemoryReport:
     """Return how much memory one session takes, and how much of that others hold too."""
+    with without_fork():
+        from sardonyx.session.memory.report import session_report  # only who asks needs it
+
     others: list[MemoryUse] = [other.memory_use() for other in live_sessions() if other is not session]
     return session_report(session.memory_use(), others)
 

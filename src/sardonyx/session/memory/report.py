@@ -14,16 +14,15 @@ outputs of a run, which are the caller's      131,072
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array
 from sardonyx.held_memory import HeldKind, HeldMemory, common_bytes, held_array, union_bytes
 from sardonyx.provider import HOST
 from sardonyx.runtime.executor_memory import ExecutorMemory
 
-__all__ = ["MemoryReport", "MemoryUse", "ProcessMemoryReport", "Reporting", "process_report", "session_report"]
+__all__ = ["MemoryReport", "MemoryUse", "ProcessMemoryReport", "process_report", "session_report"]
 
 _WIDTH = 80
 _NUMBER = 18
@@ -79,13 +78,6 @@ class MemoryUse:
             bindings=memory.bindings,
             silent=memory.silent,
         )
-
-
-class Reporting(Protocol):
-    """A session."""
-
-    def memory_use(self) -> MemoryUse:
-        """Return what it keeps."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import Fail
 from sardonyx.session.providers import CPU, REFERENCE
 from sardonyx.session.settings.keys import RECORD_ASSIGNMENT

@@ -10,12 +10,12 @@ for each provider; devices are not read, as they follow from who runs the nodes.
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.ir import Graph, Node
 from sardonyx.partition.assign import Unit

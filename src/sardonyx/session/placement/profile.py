@@ -9,10 +9,10 @@ is widened for all providers, and as it is for each by itself; the profile is of
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Model, Value

@@ -7,7 +7,6 @@ partition takes before any work shows when one small operator runs once, and in 
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import statistics
 import time
@@ -16,6 +15,7 @@ from collections.abc import Set as AbstractSet
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import SardonyxError
 from sardonyx.ir import Graph, Model, Node, TensorType, Value

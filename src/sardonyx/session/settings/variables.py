@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from sardonyx import lazy_dataclasses as dataclasses
 
 __all__ = ["VARIABLES", "Variable"]
 

@@ -25,7 +25,6 @@ import enum
 import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Variable
@@ -36,6 +35,7 @@ from sardonyx.codegen.kernels.gemm import TASK_PRODUCTS, tiling
 from sardonyx.codegen.kernels.softmax import exp_of_difference
 from sardonyx.codegen.kernels.transpose import transpose_tile
 from sardonyx.codegen.target import Target
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["AttentionParams", "AttentionShape", "Masking", "scratch_elements", "together", "write_attention"]
 

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Function
@@ -33,6 +32,7 @@ from sardonyx.codegen.kernels.attention.blocks import AttentionShape, Masking, S
 from sardonyx.codegen.kernels.gemm import CHAIN
 from sardonyx.codegen.kernels.softmax import exp_of_difference
 from sardonyx.codegen.kernels.transpose import transpose_tile
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["FEW", "PIECE", "RowAttentionParams", "part_elements", "write_join", "write_row_attention"]
 

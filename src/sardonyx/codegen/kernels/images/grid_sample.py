@@ -12,10 +12,10 @@ even if it is not finite.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, F64, I32, I64

@@ -8,8 +8,7 @@ weighed, is found once, and then added up, or the greatest kept, channel after c
 
 from __future__ import annotations
 
-import dataclasses
-
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.folds import MAX
 from sardonyx.codegen.emit.module import Kernel, Module

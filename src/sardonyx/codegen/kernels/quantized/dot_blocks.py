@@ -14,7 +14,6 @@ Numbers of B lie as the dot product of four bytes reads them, four rows of K in 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from sardonyx.codegen.kernels.gemm import Epilogue, tiling
 from sardonyx.codegen.kernels.panels import BlockLayout
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["ROW_LENGTH", "DotPanels", "DotParams", "QuantizeParams", "q_bytes", "write_dot_blocks", "write_quantize_blocks"]
 

@@ -22,10 +22,10 @@ An inverse transform is one with real and imaginary parts exchanged. Each line i
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.turns import cosine_and_sine
 from sardonyx.codegen.emit.types import F64, I32, I64, Type

@@ -9,10 +9,10 @@ D head size.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.kernels.attention.blocks import AttentionParams, AttentionShape, scratch_elements, together, write_attention
 from sardonyx.codegen.kernels.gemm import tiling

@@ -5,10 +5,10 @@ Which queries are few is `Mask.is_by_rows`'s matter. A piece of former keys is c
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.kernels.attention.blocks import AttentionShape, Masking
 from sardonyx.codegen.kernels.attention.rows import (

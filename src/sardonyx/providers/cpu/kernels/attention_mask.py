@@ -10,10 +10,10 @@ Each dimension may be 1. Which are is known when sizes are, but for the queries 
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import argument, constant, select
 from sardonyx.codegen.emit.types import BOOL, F32
 from sardonyx.codegen.kernels.attention.blocks import Masking

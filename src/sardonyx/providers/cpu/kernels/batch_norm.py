@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument, substitute
 from sardonyx.codegen.emit.types import F32
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Shape
+from sardonyx.ops.schema import NHWC_DOMAIN
 from sardonyx.ops.views.normalize import BatchNormalization, trains
-from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import argument_of
 from sardonyx.providers.cpu.fuse import Group

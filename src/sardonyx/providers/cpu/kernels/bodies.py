@@ -5,9 +5,9 @@ A graph's results become the node's by placing the buffers of `make_outputs` in 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import check_cancelled
 from sardonyx.ir import Graph, Node, Value
 from sardonyx.ops.schema import place_of

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, F64, I16, I32, I64, Type
 from sardonyx.codegen.kernels.fill import TASK_ELEMENTS, write_count, write_eye, write_fill, write_store

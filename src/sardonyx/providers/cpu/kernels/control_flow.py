@@ -9,11 +9,11 @@ where they are. Sizes do not depend on iterations, and an iteration costs the st
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.kernels.control import READ, SLICE, WRITE, write_branch, write_enter, write_jump, write_next
 from sardonyx.codegen.target import Target

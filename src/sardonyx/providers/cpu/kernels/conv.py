@@ -11,9 +11,9 @@ everything else                                 implicit product, tap by tap, pa
 
 from __future__ import annotations
 
-import dataclasses
 from math import prod
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.codegen.kernels.conv import pack_filters
@@ -23,9 +23,9 @@ from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 from sardonyx.ir import Node
 from sardonyx.ir.shape import product
+from sardonyx.ops.schema import NHWC_DOMAIN
 from sardonyx.ops.views.conv import Conv
 from sardonyx.ops.views.window import Window
-from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group

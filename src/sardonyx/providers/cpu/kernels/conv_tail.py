@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, argument, substitute
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.module import Kernel

@@ -12,19 +12,19 @@ No input is spread out, no product is added to memory.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node
+from sardonyx.ops.schema import NHWC_DOMAIN
 from sardonyx.ops.views.conv import ConvTranspose
 from sardonyx.ops.views.window import Window
-from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_tail import joins_conv, tail_of

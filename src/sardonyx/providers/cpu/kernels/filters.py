@@ -8,11 +8,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from math import prod
 from typing import TypeAlias
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.kernels.conv import pack_filters
 from sardonyx.codegen.kernels.conv_narrow import pack_narrow
 from sardonyx.codegen.kernels.depthwise import pack_depthwise

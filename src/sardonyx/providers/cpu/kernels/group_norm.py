@@ -6,8 +6,7 @@ x (N, spatial, C) ─ moments ─► mean, rest, squares (N, C) ─ groups ─�
 
 from __future__ import annotations
 
-import dataclasses
-
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import argument, substitute
 from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.emit.types import F32
@@ -16,8 +15,8 @@ from sardonyx.codegen.kernels.normalize import write_group_terms, write_moments
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Shape
+from sardonyx.ops.schema import NHWC_DOMAIN
 from sardonyx.ops.views.normalize import GroupNormalization
-from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.batch_norm import lower_map

@@ -6,10 +6,10 @@ Rows of the cache behind the end of a sequence are zeros, as in onnxruntime wher
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.kernels.attention.blocks import Masking

@@ -7,10 +7,9 @@ Operands are of any type that kernels compute with. Scales and zero points are d
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, argument, round_saturated, substitute
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.module import Kernel

@@ -10,11 +10,11 @@ An offset is a constant; where the zero point of the input is known only when th
 
 from __future__ import annotations
 
-import dataclasses
 from math import prod
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, argument
 from sardonyx.codegen.emit.types import I32
 from sardonyx.codegen.kernels.dot_conv import offset_places

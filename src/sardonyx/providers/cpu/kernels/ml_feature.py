@@ -5,11 +5,11 @@ Other preparations of features are element-wise, and rewritten so (`optimize/rul
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.row_expr import fold_row

@@ -5,10 +5,9 @@ What else a model asks for, optimization writes around them (`optimize/rules/ml/
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument
 from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.emit.types import F32

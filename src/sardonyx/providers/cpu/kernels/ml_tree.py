@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, F64, I32, I64, Type
 from sardonyx.codegen.kernels.forest import MOST_ROWS, ForestCode, ForestParams, write_forest

@@ -6,10 +6,9 @@ else                                                           weights are decod
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.dots import has_dot4
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.module import Module

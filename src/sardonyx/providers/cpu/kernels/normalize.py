@@ -12,8 +12,7 @@ Scale and bias are part of the expression that writes the result, like the eleme
 
 from __future__ import annotations
 
-import dataclasses
-
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, argument, substitute
 from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.emit.types import F32
@@ -22,9 +21,9 @@ from sardonyx.codegen.kernels.normalize import Norm, write_normalize
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Shape, Value
+from sardonyx.ops.schema import NHWC_DOMAIN
 from sardonyx.ops.views.axes import normalize_axis
 from sardonyx.ops.views.normalize import GroupNormalization, LayerNormalization, LpNormalization, epsilon_of
-from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group, Member

@@ -8,8 +8,7 @@ Integers of 8 bits stay what they are in memory. They are averaged, and rounded 
 
 from __future__ import annotations
 
-import dataclasses
-
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument, constant, number
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.scalars import scalar
@@ -18,9 +17,9 @@ from sardonyx.codegen.kernels.pool import PoolParams, PoolTypes, write_pool
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
+from sardonyx.ops.schema import NHWC_DOMAIN
 from sardonyx.ops.views.pool import Pool
 from sardonyx.ops.views.window import Window
-from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import argument_of, expression_symbol, scalar_of
 from sardonyx.providers.cpu.fuse import Group

@@ -9,11 +9,11 @@ Weights stay 8 bits.
 
 from __future__ import annotations
 
-import dataclasses
 from math import prod
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.codegen.kernels.conv import ConvParams
@@ -31,9 +31,9 @@ from sardonyx.codegen.kernels.dot_depthwise import DotDepthwiseCode, pack_dot_de
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Value
+from sardonyx.ops.schema import NHWC_DOMAIN
 from sardonyx.ops.views.conv import Conv
 from sardonyx.ops.views.window import Window
-from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import element_type, expression_symbol
 from sardonyx.providers.cpu.fuse import Group

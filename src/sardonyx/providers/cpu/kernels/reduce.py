@@ -10,9 +10,9 @@ are left:
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, argument
 from sardonyx.codegen.emit.folds import PRODUCT, SUM
 from sardonyx.codegen.emit.module import Module, float_word
@@ -24,10 +24,10 @@ from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape
 from sardonyx.ir.shape import product
+from sardonyx.ops.schema import NHWC_DOMAIN
 from sardonyx.ops.views.axes import normalize_axis
 from sardonyx.ops.views.inputs import constants
 from sardonyx.ops.views.reduce import ArgExtreme, Cumulative, Reduce
-from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import argument_of, expression_symbol, scalar_of
 from sardonyx.providers.cpu.fuse import Group

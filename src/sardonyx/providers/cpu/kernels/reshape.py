@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Expr, Node, Shape
 from sardonyx.ir.shape import product
+from sardonyx.ops.schema import NHWC_DOMAIN
 from sardonyx.ops.views.reshape import Blocks, Tile, Transpose
-from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.elementwise import can_broadcast

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.kernels.images.outside import write_outside

@@ -7,11 +7,11 @@ Dimension letters: T time steps, N batch, I input features, H hidden units, D di
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, argument
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32

@@ -9,10 +9,9 @@ Units behind the last are zeros. Constants are arranged and packed once, others 
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.kernels.gemm import aligned_zeros
 from sardonyx.codegen.kernels.pack_rows import write_pack_rows

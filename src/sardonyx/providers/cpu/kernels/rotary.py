@@ -10,8 +10,7 @@ Dimension letters: B batch, H heads, S positions, D head size.
 
 from __future__ import annotations
 
-import dataclasses
-
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.kernels.elementwise import Access, MapParams

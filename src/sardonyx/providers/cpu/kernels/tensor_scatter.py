@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I64, Type
 from sardonyx.codegen.kernels.cache_write import write_cache_write

@@ -6,16 +6,16 @@ On axis i, tap k of place p reads element p * strides[i] + k * dilations[i] - be
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node, Shape, Value
+from sardonyx.ops.schema import NHWC_DOMAIN
 from sardonyx.ops.views.conv import Conv, ConvTranspose
 from sardonyx.ops.views.window import Window
-from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.operands import given, shape_of
 
 __all__ = [

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.kernels.conv import conv_tiling, widths_for
 from sardonyx.codegen.kernels.winograd import WinogradParams, pack_winograd, scratch_elements, write_winograd

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from math import prod
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, F64, I32, I64, Type
 from sardonyx.codegen.emit.window import axis_words

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.kernels.images.grid_sample import BLOCK, Sampling, write_grid_sample
 from sardonyx.codegen.target import Target

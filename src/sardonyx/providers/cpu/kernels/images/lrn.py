@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.kernels.images.lrn import BLOCK, write_lrn
 from sardonyx.codegen.target import Target

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.kernels.images.roi import write_max_roi_pool, write_roi_align
 from sardonyx.codegen.target import Target

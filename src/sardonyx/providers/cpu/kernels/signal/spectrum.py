@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.emit.types import F32, F64, Type
 from sardonyx.codegen.kernels.signal.fourier import (

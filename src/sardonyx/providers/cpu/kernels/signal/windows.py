@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.emit.types import F32, F64, Type
 from sardonyx.codegen.kernels.signal.windows import WINDOW_BLOCK, write_window
