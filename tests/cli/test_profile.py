@@ -30,6 +30,12 @@ def test_json_has_every_step(invoke: Callable[..., Result], model_file: Path) ->
     assert facts["outside_steps_ms"] == pytest.approx(facts["run_ms"] - facts["steps_ms"])
 
 
+def test_the_threads_of_a_run_are_chosen(invoke: Callable[..., Result], model_file: Path) -> None:
+    """`--threads`, which every verb has that makes a session; the peak is that of so many processors."""
+    shown = [" ".join(invoke("profile", model_file, "--runs", "4", "--threads", str(count)).output.split()) for count in (1, 2)]
+    assert ["on 1 thread:" in text for text in shown] == [True, False]
+
+
 def test_the_file_holds_trace_events(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
     """Complete events of the runs that count, each inside the one that it is part of."""
     invoke("profile", model_file, "--runs", "5", "--warmup", "2", "-o", tmp_path / "p.json")

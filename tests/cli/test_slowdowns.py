@@ -12,7 +12,8 @@ from sardonyx.cli.slowdowns import slowdowns
 HEALTHY: dict[str, Any] = {
     "machine": {
         "isa": "avx512",
-        "isa_levels": ["portable", "avx2", "avx512", "amx"],
+        "isa_levels": ["portable", "avx2", "avx512"],
+        "has_refused_tiles": False,
         "architecture": "x86_64",
         "memory_bytes": 64 << 30,
         "available_bytes": 32 << 30,
@@ -46,6 +47,8 @@ def test_a_healthy_machine_has_none() -> None:
     [
         ("machine", {"isa": "avx2"}, "holds kernels down to avx2"),
         ("machine", {"isa": "portable", "isa_levels": ["portable"]}, "has no AVX2"),
+        ("machine", {"isa_levels": ["portable", "avx2", "avx512", "amx"]}, "holds kernels down to avx512"),
+        ("machine", {"has_refused_tiles": True}, "does not let this process use it"),
         ("machine", {"available_bytes": 1 << 30}, "only 1.0 of 64.0 GiB"),
         ("machine", {"swap_used_bytes": 2 << 30}, "2.0 GiB are swapped out"),
         ("threads", {"affinity": [0, 1], "cores": 2, "available": 2, "threads": 2}, "may use 2 of 8 processors"),

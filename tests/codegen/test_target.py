@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from sardonyx.codegen import target as target_module
 from sardonyx.codegen.llvm import binding
 from sardonyx.codegen.target import Target, available_levels, emulated_target, host_target, machine_target, runnable_target
 from sardonyx.errors import InvalidArgument
@@ -20,9 +21,20 @@ def test_some_level_is_available_everywhere() -> None:
     assert available_levels()
 
 
-def test_the_highest_level_without_tiles_is_the_default() -> None:
-    """AMX is used on request only."""
-    assert host_target().isa == [level for level in available_levels() if level != "amx"][-1]
+def test_the_highest_level_is_the_default() -> None:
+    """AMX too, where the process may use it."""
+    assert host_target().isa == available_levels()[-1]
+
+
+def test_tiles_are_there_only_with_leave_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused, every feature of AMX is off, and nothing else changes; without tiles nobody is asked."""
+    features = {"amx-tile": True, "amx-int8": True, "avx2": True, "avx512fp16": False}
+    monkeypatch.setattr(target_module, "tiles_are_permitted", lambda: True)
+    assert target_module.permitted_features(features) == features
+    monkeypatch.setattr(target_module, "tiles_are_permitted", lambda: False)
+    assert target_module.permitted_features(features) == {**features, "amx-tile": False, "amx-int8": False}
+    monkeypatch.setattr(target_module, "tiles_are_permitted", pytest.fail)
+    assert target_module.permitted_features({**features, "amx-tile": False})["amx-int8"]
 
 
 def test_an_unknown_level_is_refused_with_the_choices() -> None:

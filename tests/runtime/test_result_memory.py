@@ -94,9 +94,9 @@ def test_threads_never_get_one_block() -> None:
 
 
 def test_results_of_sessions_lie_in_blocks_and_are_their_owners() -> None:
-    """Large ones: they are writeable, no copies, and never change as later runs fill others."""
+    """Large ones of runs in Python: they are writeable, no copies, and never change as later runs fill others."""
     session = cpu_session("graph(x: float[n]) -> (y) { y = Relu(x) }")
-    count = LEAST_BYTES // 4
+    count = (1 << 21) + 1
     first = session.run(None, {"x": np.ones(count, np.float32)})[0]
     second = session.run(None, {"x": np.full(count, 2, np.float32)})[0]
     assert type(first) is np.ndarray

@@ -427,12 +427,18 @@ def test_trim_gives_back_what_lanes_work_in() -> None:
         held.run(None, feed)
 
 
-def test_large_results_stay_in_python() -> None:
-    """There they get aligned memory, and cost no less."""
-    feed = {"x": np.zeros(1 << 16, np.float32)}
-    held = learned(session("graph(x: float[n]) -> (y: float[n]) {\n y = Exp(x)\n}"), feed)
+@pytest.mark.parametrize(
+    ("model", "limit"), [("y: float[n]) {\n y = Exp(x)", 1 << 21), ("y, z) {\n y = Exp(x) z = Neg(x)", 1 << 20)]
+)
+def test_very_large_results_stay_in_python(model: str, limit: int) -> None:
+    """From 8 MiB on, all together: there memory is pooled."""
+    fits, exceeds = ({"x": np.zeros(count, np.float32)} for count in (limit, limit + 1))
+    held = learned(session(f"graph(x: float[n]) -> ({model}\n}}"), fits)
+    with only_native(held):
+        held.run(None, fits)
+    held = learned(held, exceeds)
     with pytest.raises(AssertionError), only_native(held):
-        held.run(None, feed)
+        held.run(None, exceeds)
 
 
 def test_an_index_out_of_range_is_worded_by_python() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from support.models import model
 
 from sardonyx import InferenceSession, SessionOptions
-from sardonyx.codegen.target import available_levels, host_target
+from sardonyx.codegen.target import available_levels, emulated_target, host_target
 from sardonyx.dtypes import Array
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.ir import Graph, Model
@@ -20,6 +20,7 @@ from sardonyx.providers.cpu.provider import NAME, CpuProvider
 
 __all__ = [
     "LEVELS",
+    "TILES",
     "assert_close",
     "assert_same_bits",
     "cpu_model_session",
@@ -34,6 +35,10 @@ __all__ = [
 
 LEVELS = [level for level in available_levels() if level != "amx"]
 """The instruction set levels of this machine that kernels are written for."""
+
+
+TILES = emulated_target("amx", ["amx-tile", "amx-int8", "amx-bf16", "avx512vnni"])
+"""A processor with AMX, emulated: what it computes, slowly, on any machine."""
 
 
 class _Watched(CpuProvider):

@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["HEADS", "SIZE", "VOCABULARY", "cross_encoder_decoder", "encoder_decoder", "language_model", "loop_model", "whisper"]
+__all__ = [
+    "HEADS",
+    "SIZE",
+    "VOCABULARY",
+    "cross_encoder_decoder",
+    "encoder_decoder",
+    "language_model",
+    "loop_model",
+    "whisper",
+    "whisper_with_products",
+]
 
 VOCABULARY, HEADS, SIZE = 24, 2, 4
 _HIDDEN = HEADS * SIZE
@@ -158,6 +168,15 @@ def whisper(seed: int = 0) -> tuple[Any, Any]:
     nodes = [*_encode(turned), _PROMPT, *_decode("", " ".join(_CROSS), "_")]
     inputs = [_value("encoder_input_ids", _FLOAT, "rows", _HIDDEN, "source"), _value("decoder_input_ids", _INT, "rows", "prompt")]
     return _encoder(nodes, inputs, "prompt", seed), _decoder(seed)
+
+
+def whisper_with_products(seed: int = 0) -> tuple[Any, Any]:
+    """The same, the decoder with the products of queries and keys of cross attention as its last output; Any is a GraphProto."""
+    encoder, decoder = whisper(seed)
+    crossed = next(node for node in decoder.node if node.output[0] == "crossed")
+    crossed.output.extend(["", "", "products"])
+    decoder.output.append(_value("products", _FLOAT, "rows", HEADS, 1, "source"))
+    return encoder, decoder
 
 
 def loop_model(op_type: str, inputs: Sequence[tuple[str, Any]], outputs: int, **attributes: Any) -> Any:

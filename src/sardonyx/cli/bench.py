@@ -18,11 +18,11 @@ from sardonyx.cli.console import (
     fail,
     json_option,
     open_session,
-    placement_options,
     print_json,
     progress,
     provider_option,
     readable_errors,
+    session_options,
 )
 from sardonyx.cli.feeds import input_options, make_feed
 from sardonyx.codegen.run.processors import available_processors
@@ -39,7 +39,6 @@ OWN = "sardonyx"
 @click.option("--duration", default=3.0, show_default=True, type=click.FloatRange(min=0), help="Seconds that each engine runs.")
 @click.option("--count", default=0, type=click.IntRange(min=0), help="Runs of each engine, instead of a duration.")
 @click.option("--warmup", default=0.5, show_default=True, type=click.FloatRange(min=0), help="Seconds that it runs before.")
-@click.option("--threads", default=0, type=click.IntRange(min=0), help="Threads of a run; all processors by default.")
 @click.option("--streams", default=1, show_default=True, type=click.IntRange(min=1), help="Runs that are under way at a time.")
 @click.option("--turns", default=5, show_default=True, type=click.IntRange(min=1), help="Turns in which engines run.")
 @click.option("--against", default="", metavar="ENGINE,…", help=f"Compare with {' and '.join(list(ENGINES)[1:])}, where installed.")
@@ -47,14 +46,13 @@ OWN = "sardonyx"
 @click.option("--cold", is_flag=True, help="Start one more with an empty cache of kernels.")
 @input_options
 @provider_option
-@placement_options
+@session_options
 @json_option
 def bench(
     model: str,
     duration: float,
     count: int,
     warmup: float,
-    threads: int,
     streams: int,
     turns: int,
     against: str,
@@ -77,7 +75,7 @@ def bench(
         session = open_session(model, provider_names, options)
         feed = make_feed(session, inputs, dims, ranges, seed)
         del session
-    threads = threads or options.intra_op_num_threads or config.num_threads() or available_processors()
+    threads = options.intra_op_num_threads or config.num_threads() or available_processors()
     loaded = click.get_current_context().params["loaded"]
     job = Job(str(Path(model).resolve()), feed, options, provider_names, loaded, threads, streams)
     found = [Measured(name) for name in names]

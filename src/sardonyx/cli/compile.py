@@ -13,11 +13,11 @@ from sardonyx.cli.console import (
     force_option,
     json_option,
     open_session,
-    placement_options,
     print_json,
     provider_option,
     readable_errors,
     refuse_existing,
+    session_options,
 )
 from sardonyx.session.context.model_compiler import ModelCompiler
 from sardonyx.session.options import SessionOptions
@@ -32,7 +32,7 @@ __all__ = ["compile_ahead"]
 @click.option("--weightless", is_flag=True, help="Leave weights in MODEL, which is then needed beside the compiled model.")
 @provider_option
 @force_option
-@placement_options
+@session_options
 @json_option
 def compile_ahead(
     model: str,

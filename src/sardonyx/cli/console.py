@@ -31,7 +31,6 @@ __all__ = [
     "json_option",
     "loaded_providers",
     "open_session",
-    "placement_options",
     "print_json",
     "print_pairs",
     "print_table",
@@ -40,6 +39,7 @@ __all__ = [
     "provider_option",
     "readable_errors",
     "refuse_existing",
+    "session_options",
     "terminal_width",
 ]
 
@@ -59,8 +59,8 @@ provider_option = click.option(
 )
 
 
-def placement_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that say where nodes run, config entries and operators of files; the command gets them as `options`."""
+def session_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a session: placement, threads, config entries, files to load; the command gets them as `options`."""
 
     @click.option(
         "--place",
@@ -84,6 +84,7 @@ def placement_options(command: Callable[..., None]) -> Callable[..., None]:
         metavar="PROVIDER=KIB[,FILE.csv]",
         help="Give a provider no more nodes than so much memory holds; repeat it.",
     )
+    @click.option("--threads", default=0, type=click.IntRange(min=0), help="Threads of a run; all processors by default.")
     @click.option("--skip-failing", is_flag=True, help="Go on without a provider that fails.")
     @click.option(
         "--config",
@@ -101,12 +102,14 @@ def placement_options(command: Callable[..., None]) -> Callable[..., None]:
         placement_profile: str,
         fall_through: bool,
         limits: Sequence[str],
+        threads: int,
         skip_failing: bool,
         entries: Sequence[str],
         loaded: Sequence[str],
         **others: object,
     ) -> None:
         options = SessionOptions()
+        options.intra_op_num_threads = threads
         for text in placed:
             what, _, provider = text.rpartition("=")
             options.place(what, provider)

@@ -13,11 +13,11 @@ from sardonyx.cli.completions import ModelPath
 from sardonyx.cli.console import (
     json_option,
     loaded_providers,
-    placement_options,
     print_json,
     print_table,
     progress,
     readable_errors,
+    session_options,
 )
 from sardonyx.cli.feeds import draw_feed, input_options
 from sardonyx.diff import Difference, Finding, TensorError, diff_model
@@ -52,7 +52,7 @@ _MOST_PLACES = 5
 )
 @click.option("--outputs-only", is_flag=True, help="Compare outputs, and search for no node.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the small model here; by default MODEL.diff.onnx.")
-@placement_options
+@session_options
 @json_option
 def diff(
     model: str,

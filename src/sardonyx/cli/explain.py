@@ -14,12 +14,12 @@ from sardonyx.cli.console import (
     fail,
     json_option,
     open_session,
-    placement_options,
     print_json,
     print_pairs,
     print_table,
     provider_option,
     readable_errors,
+    session_options,
 )
 from sardonyx.partition.explain import Placement
 from sardonyx.session.fusions import explain_fusions
@@ -55,7 +55,7 @@ _FEW = 12
 )
 @click.option("--name", "names", multiple=True, metavar="PATTERN", help="List nodes with this in their names, or '*/attn/*'.")
 @click.option("--summary", "is_short", is_flag=True, help="List no nodes.")
-@placement_options
+@session_options
 @json_option
 def explain(
     model: str,

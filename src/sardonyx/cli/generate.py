@@ -16,11 +16,11 @@ from sardonyx.cli.console import (
     following,
     json_option,
     loaded_providers,
-    placement_options,
     print_json,
     print_text,
     provider_option,
     readable_errors,
+    session_options,
     terminal_width,
 )
 from sardonyx.forks import without_fork
@@ -60,7 +60,7 @@ _OPTIONS = {
 @click.option("--draft", type=ModelPath(), help="Let this smaller model of the same vocabulary propose tokens.")
 @click.option("--variant", default="", help="Take the files of a folder with this ending, such as fp16 for model_fp16.onnx.")
 @provider_option
-@placement_options
+@session_options
 @json_option
 def generate(
     model: str,

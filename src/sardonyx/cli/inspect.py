@@ -15,13 +15,13 @@ from sardonyx.cli.console import (
     force_option,
     json_option,
     loaded_providers,
-    placement_options,
     print_json,
     print_table,
     progress,
     provider_option,
     readable_errors,
     refuse_existing,
+    session_options,
 )
 from sardonyx.cli.feeds import draw_feed, input_options
 from sardonyx.dtypes import OnnxValue
@@ -51,7 +51,7 @@ _STEPS = ("loading", "optimizing", "assigning", "compiling")
 @input_options
 @force_option
 @provider_option
-@placement_options
+@session_options
 @json_option
 def inspect(
     model: str,

@@ -11,7 +11,7 @@ from typing import Any
 
 from sardonyx import config
 from sardonyx.codegen.run.processors import available_processors, processor_quota
-from sardonyx.codegen.target import available_levels, host_target
+from sardonyx.codegen.target import available_levels, has_refused_tiles, host_target
 
 __all__ = ["describe_machine", "describe_threads"]
 
@@ -28,6 +28,7 @@ def describe_machine(root: Path = Path("/")) -> dict[str, Any]:
         "is_virtual": "hypervisor" in _first_field(root / "proc/cpuinfo", "flags").split(),
         "isa": target.isa,
         "isa_levels": list(available_levels()),
+        "has_refused_tiles": has_refused_tiles(),
         "features": features,
         "memory_bytes": 1024 * memory.get("MemTotal", 0) or None,
         "available_bytes": 1024 * memory.get("MemAvailable", 0) or None,

@@ -17,12 +17,12 @@ from sardonyx.cli.console import (
     force_option,
     json_option,
     open_session,
-    placement_options,
     print_json,
     progress,
     provider_option,
     readable_errors,
     refuse_existing,
+    session_options,
 )
 from sardonyx.cli.feeds import input_options, make_feed
 from sardonyx.cli.profile_placement import Feeding, measure_placement
@@ -53,7 +53,7 @@ _MARGIN_US = 1.0
 @force_option
 @input_options
 @provider_option
-@placement_options
+@session_options
 @json_option
 def profile(
     model: str | None,

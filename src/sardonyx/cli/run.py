@@ -16,13 +16,13 @@ from sardonyx.cli.console import (
     force_option,
     json_option,
     open_session,
-    placement_options,
     print_json,
     print_table,
     progress,
     provider_option,
     readable_errors,
     refuse_existing,
+    session_options,
 )
 from sardonyx.cli.feeds import input_options, make_feed
 from sardonyx.cli.output_files import file_names, write_outputs
@@ -55,7 +55,7 @@ _MOST_LETTERS = 200
 @click.option("--memory", is_flag=True, help="Show how much memory the session takes after the runs.")
 @force_option
 @provider_option
-@placement_options
+@session_options
 @json_option
 def run(
     model: str,

@@ -18,14 +18,19 @@ def slowdowns(facts: Mapping[str, Any]) -> list[str]:
 
 
 def _of_machine(machine: Mapping[str, Any], settings: Mapping[str, str]) -> Iterator[str]:
-    levels = [level for level in machine["isa_levels"] if level != "amx"]
-    if machine["isa"] != levels[-1] and machine["isa"] != "amx":
+    levels = machine["isa_levels"]
+    if machine["isa"] != levels[-1]:
         forced = f"SARDONYX_ISA={settings.get('SARDONYX_ISA')}"
         yield f"{forced} holds kernels down to {machine['isa']}, and the processor has {levels[-1]}: unset it"
     if machine["isa"] == "portable" and machine["architecture"] == "x86_64" and len(levels) == 1:
         yield (
             "the processor has no AVX2, or the system hides it: kernels use vectors of 16 bytes; where it is virtual, pass the "
             "host's features on"
+        )
+    if machine["has_refused_tiles"]:
+        yield (
+            "the processor has AMX and the system does not let this process use it (arch_prctl): products use vectors; Linux "
+            "5.16 and later grants it, unless a container's filter of system calls refuses"
         )
     total, free = machine["memory_bytes"], machine["available_bytes"]
     if total and free and free < total // 20:

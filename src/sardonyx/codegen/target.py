@@ -8,7 +8,8 @@
     neon       128 bit   32          any aarch64
 
 A level is chosen by the features that the processor reports, never by its name, which can be wrong in a virtual machine. On
-Linux they are read from the system, elsewhere LLVM is asked, which must be loaded for it.
+Linux they are read from the system, elsewhere LLVM is asked, which must be loaded for it. AMX is there where the system lets the
+process use it too, which it is asked for.
 A lower level switches the features of the higher ones off, so that code for it can be tested on any machine.
 """
 
@@ -23,9 +24,19 @@ from pathlib import Path
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.llvm import binding
+from sardonyx.codegen.tile_permission import tiles_are_permitted
 from sardonyx.errors import InvalidArgument
 
-__all__ = ["Target", "available_levels", "emulated_target", "host_target", "machine_target", "runnable_target"]
+__all__ = [
+    "Target",
+    "available_levels",
+    "emulated_target",
+    "has_refused_tiles",
+    "host_target",
+    "machine_target",
+    "permitted_features",
+    "runnable_target",
+]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -88,6 +99,7 @@ class _Level:
 
 
 _AMX = ("amx",)
+_TILES = "amx-tile"
 _AVX512 = (*_AMX, "avx512", "avx10", "egpr", "push2pop2", "ppx", "ndd", "ccmp", "nf", "cf", "zu")
 _AVX = (*_AVX512, "avx", "fma", "f16c", "xop", "vaes", "vpclmulqdq", "gfni", "sha512", "sm3", "sm4")
 _NEEDS_AVX2 = ("avx2", "fma", "f16c")
@@ -174,7 +186,7 @@ def available_levels() -> tuple[str, ...]:
 
 @functools.cache
 def host_target(isa: str | None = None) -> Target:
-    """Return the target of this machine at level `isa`, or at its highest level below amx if None.
+    """Return the target of this machine at level `isa`, or at its highest level if None.
 
     Raises:
         InvalidArgument: the machine does not have the level.
@@ -224,7 +236,7 @@ def emulated_target(isa: str, features: Collection[str]) -> Target:
 
 def _target(isa: str | None, triple: str, features: Mapping[str, bool]) -> Target:
     available = _levels_with(triple, features)
-    chosen = isa or [name for name in available if name != "amx"][-1]
+    chosen = isa or available[-1]
     if chosen not in available:
         raise InvalidArgument(f"isa is {isa!r}, the machine has {', '.join(available)}: choose one of these")
     level = _levels(triple)[chosen]
@@ -268,6 +280,23 @@ def _triple() -> str:
 
 @functools.cache
 def _host_features() -> Mapping[str, bool]:
+    return permitted_features(_processor_features())
+
+
+def permitted_features(features: Mapping[str, bool]) -> Mapping[str, bool]:
+    """Return the features that this process may use: AMX only where the system grants it, which is asked here."""
+    if not features.get(_TILES) or tiles_are_permitted():
+        return features
+    return {name: has and not name.startswith(_AMX) for name, has in features.items()}
+
+
+def has_refused_tiles() -> bool:
+    """Return whether the processor has AMX, and the system does not let this process use it."""
+    return bool(_processor_features().get(_TILES)) and not tiles_are_permitted()
+
+
+@functools.cache
+def _processor_features() -> Mapping[str, bool]:
     flags = _linux_flags(Path("/proc/cpuinfo"))
     if flags and _levels(_triple()) is _X86:  # under emulation the file is that of the machine below
         return {name: (_LINUX_NAMES.get(name, name)) in flags for name in _X86_FEATURES}

@@ -3,7 +3,7 @@
     session.run(None, {"x": x})  ─►  a built-in function (native_function.py)  ─ what does not fit ─►  the run in Python
 
 A run in Python teaches the session its shapes: the words that the function reads. The second one is the first that does. What
-takes long anyway (large results or scratch memory) stays in Python, where memory is pooled and aligned.
+takes long anyway (very large results, or scratch memory) stays in Python, where memory is pooled.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from sardonyx.session.native_function import EntryWords, NativeCode, Words, nati
 __all__ = ["MOST_SCRATCH_BYTES", "Key", "NativeRuns", "scratch_for"]
 
 _SHAPES_KEPT = 16
-_MOST_RESULT_BYTES = 1 << 16
+_MOST_RESULT_BYTES = 1 << 23
+"""How much memory the results of a run may take: what the allocator of the process takes from blocks that it keeps."""
 MOST_SCRATCH_BYTES = 1 << 18
 """How much memory one lane may work in."""
 _NO_GENERATION = -1
@@ -256,7 +257,7 @@ def scratch_for(bound: Bound) -> Array:
 
 def _is_small(sizes: BoundStep) -> bool:
     specs = _greatest(sizes.bound)
-    return sizes.bound.scratch_bytes <= MOST_SCRATCH_BYTES and all(size_bytes(spec) <= _MOST_RESULT_BYTES for spec in specs)
+    return sizes.bound.scratch_bytes <= MOST_SCRATCH_BYTES and sum(map(size_bytes, specs)) <= _MOST_RESULT_BYTES
 
 
 def _makes_none(bound: Bound) -> bool:

@@ -10,6 +10,7 @@ from sardonyx.codegen.emit.types import I8, I32, U8, U32, Type
 from sardonyx.codegen.kernels.byte_panels import (
     HALF_RANGE,
     bytes_tiling,
+    group_unit,
     left_shift,
     multiply_bytes,
     pack_bytes,
@@ -23,6 +24,7 @@ from sardonyx.dtypes import Array
 
 _KINDS = {U8: np.uint8, I8: np.int8}
 _EMULATED = [emulated_target("neon", ["dotprod"]), emulated_target("neon", ["i8mm"]), emulated_target("avx2", ["avxvnni"])]
+_TILES = emulated_target("amx", ["amx-tile", "amx-int8", "avx512vnni"])
 
 
 def _matrix(kind: Type, *shape: int) -> Array:
@@ -53,12 +55,32 @@ def test_four_rows_lie_in_a_lane(kind: Type, K: int, N: int) -> None:
 @pytest.mark.parametrize("is_transposed", [False, True])
 def test_the_kernel_packs_as_numpy_does(target: Target, kind: Type, is_transposed: bool) -> None:
     """Matrices of a batch, rows or columns in order, whatever is behind them in memory."""
+    _check_packing(target, kind, is_transposed)
+
+
+@pytest.mark.parametrize("kind", _KINDS, ids=lambda kind: kind.kind.value)
+@pytest.mark.parametrize("is_transposed", [False, True])
+def test_the_kernel_fills_whole_tiles_with_zeros(kind: Type, is_transposed: bool) -> None:
+    """For processors that multiply them; NumPy does so too."""
+    _check_packing(_TILES, kind, is_transposed)
+
+
+def test_panels_for_tiles_have_whole_tiles_of_groups() -> None:
+    """64 rows each; what is behind the last row is zero."""
+    assert (group_unit(_TILES), group_unit(_EMULATED[0])) == (16, 1)
+    plain, tiles = (pack_bytes(_matrix(U8, 70, 5), 16, unit).reshape(-1, 16) for unit in (1, 16))
+    assert (len(plain), len(tiles)) == (1 + 18, 1 + 32)
+    np.testing.assert_array_equal(tiles[: len(plain)], plain)
+    assert not tiles[len(plain) :].any()
+
+
+def _check_packing(target: Target, kind: Type, is_transposed: bool) -> None:
     engine, module, width = Engine(target), Module(target), bytes_tiling(target).panel
     write_pack_bytes(module, "pack", width, kind)
     engine.add(module)
     for K, N in ((1, 1), (4, width), (7, width + 3), (33, 2 * width - 1), (0, 5), (6, 0)):
         batch = _matrix(kind, 2, N, K) if is_transposed else _matrix(kind, 2, K, N)
-        expected = np.stack([pack_bytes(b, width, is_transposed=is_transposed) for b in batch])
+        expected = np.stack([pack_bytes(b, width, group_unit(target), is_transposed=is_transposed) for b in batch])
         packed = np.full((expected.size + width,), 7, np.int32)
         params = PackParams(K, N, *((1, K) if is_transposed else (N, 1)), K * N)
         call(engine, "pack", [batch, packed], params.words(), 0, params.tasks(width, 2))

@@ -11,13 +11,14 @@ import pytest
 import sardonyx.providers.cpu.kernels
 from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.row_expr import RowFold
-from sardonyx.codegen.emit.types import BF16, F16, F32, I8, I32, I64, U8
+from sardonyx.codegen.emit.types import BF16, F16, F32, F64, I8, I32, I64, U8
 from sardonyx.codegen.kernels.attention.blocks import AttentionShape, Masking
 from sardonyx.codegen.kernels.attention.group_query import Rotation
 from sardonyx.codegen.kernels.dot_conv import DotConvCode
 from sardonyx.codegen.kernels.dot_depthwise import DotDepthwiseCode
 from sardonyx.codegen.kernels.elementwise import Access
 from sardonyx.codegen.kernels.images.grid_sample import Sampling
+from sardonyx.codegen.kernels.images.plane_pool import PlanePoolCode
 from sardonyx.codegen.kernels.lines import Along, ExtraOperand
 from sardonyx.codegen.kernels.normalize import Norm
 from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, WidePanels
@@ -38,6 +39,7 @@ PHASE = Phase(1, Plane.HIDDEN, (), ((Plane.HIDDEN, X),))
 CELL = Cell((PHASE,), 4, 0, (Plane.HIDDEN,), False)
 DOT_DEPTHWISE = DotDepthwiseCode(3, 1, 1, False, False, False)
 DOT_CONV = DotConvCode(2, (4,), False, False, 0, 0)
+PLANE_POOL = PlanePoolCode("max", F32, 1, 0, 0, False, X)
 STORE = ByteStore(U8, I8, False, None, None, X, (F32,), "c")
 VALUES: dict[str, list[Any]] = {
     "Along": list(Along),
@@ -82,6 +84,14 @@ VALUES: dict[str, list[Any]] = {
     "LinesCode": [LinesCode(Along.ROWS, ()), LinesCode(Along.ROWS, (ExtraOperand(F32, True, (True,)),))],
     "Norm": list(Norm)[:2],
     "Panels": [WidePanels(), NarrowPanels(F16), NarrowPanels(BF16), BlockPanels(4, 32, None), BlockPanels(4, 32, U8)],
+    "PlanePoolCode": [
+        PLANE_POOL,
+        *(
+            dataclasses.replace(PLANE_POOL, **change)
+            for change in ({"fold": "sum"}, {"kind": F64}, {"rank": 2}, {"stride": 2}, {"taps": 3}, {"counts_padding": True})
+        ),
+        dataclasses.replace(PLANE_POOL, after=X + Z),
+    ],
     "Rotation": list(Rotation),
     "Sampling": [Sampling("linear", "zeros", False, 2), Sampling("cubic", "border", True, 3)],
     "Outcome": list(Outcome),

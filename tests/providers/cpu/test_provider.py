@@ -102,7 +102,7 @@ def test_rows_that_were_reshaped_keep_their_layout() -> None:
         to: int64[3] = [2, 2, 45] back: int64[4] = [2, 6, 3, 5]
         v: float[2] = [1, 2] w: float[6] = [1, 2, 3, 4, 5, 6]
         g = Reshape(x, to) n = InstanceNormalization(g, v, v) y = Reshape(n, back)
-        z = InstanceNormalization(x, w, w) }"""
+        f: float[6, 6, 1, 1] = ... 1 i = InstanceNormalization(x, w, w) z = Conv(i, f) }"""
     session = InferenceSession(to_bytes(model(text)), providers=[NAME])
     operators = [place.op_type for place in session.explain()]
     assert sorted(operators) == [
@@ -111,6 +111,7 @@ def test_rows_that_were_reshaped_keep_their_layout() -> None:
         "Reshape",
         "Transpose",
         "Transpose",
+        "sardonyx.nhwc.Conv",
         "sardonyx.nhwc.InstanceNormalization",
     ]
     feed = {"x": np.random.default_rng(0).standard_normal((2, 6, 3, 5)).astype(np.float32)}

@@ -10,7 +10,8 @@ from support.cpu_run import cpu_session
 
 from sardonyx.dtypes import Array
 from sardonyx.ir.shape import symbol
-from sardonyx.providers.cpu.rebind import Placed, TracedSizes
+from sardonyx.providers.cpu.placed import Placed, Planned
+from sardonyx.providers.cpu.rebind import TracedSizes
 from sardonyx.providers.cpu.sizes import Sizes
 
 CACHED = """graph(x: float[b, s, 8], w: float[8, 8], pk: float[b, 2, p, 4], pv: float[b, 2, p, 4]) -> (y, keys, values) {
@@ -23,6 +24,13 @@ def bind(session: Any, **symbols: int) -> Placed:
     """Bind the program which the session runs, inside of what callers see."""
     program = session._runner.built.executor.only.step.program
     placed: Placed = program._rebinder.bind(Sizes(symbols), program._address, program._table_of)
+    return placed
+
+
+def planned(session: Any, **symbols: int) -> Planned:
+    """Bind it, where plans have to be asked."""
+    placed = bind(session, **symbols)
+    assert isinstance(placed, Planned)
     return placed
 
 
@@ -63,7 +71,7 @@ def test_steps_that_no_changed_size_decides_stay() -> None:
     """And the table is that of the binding before, but for the others."""
     session = cpu_session(CACHED, opset=23)
     session.run(None, feeds(1, 1, 300))
-    before, after, again = (bind(session, b=1, s=1, p=P) for P in (300, 301, 301))
+    before, after, again = (planned(session, b=1, s=1, p=P) for P in (300, 301, 301))
     same = [one is other for one, other in zip(before.steps, after.steps, strict=True)]
     assert any(same)
     assert not all(same)
@@ -71,13 +79,36 @@ def test_steps_that_no_changed_size_decides_stay() -> None:
     assert all(one is other for one, other in zip(after.steps, again.steps, strict=True))
 
 
-def test_places_that_grow_get_some_space() -> None:
-    """So that not every step of a decoder moves all of them."""
-    session = cpu_session("graph(x: float[n]) -> (y) { a = Softmax(x) y = Softmax(a) }")
-    session.run(None, {"x": np.ones(1000, np.float32)})
-    first, second, third = (bind(session, n=n) for n in (1000, 1001, 1002))
-    assert list(first.capacities) == list(first.blocks)
-    assert third.offsets is second.offsets
-    assert all(need <= have for need, have in zip(third.blocks, third.capacities, strict=True))
-    large = bind(session, n=100_000)
-    assert bind(session, n=100).arena_bytes < large.arena_bytes / 10
+def test_sizes_that_change_again_and_again_are_computed_without_plans() -> None:
+    """From the third on, and until one of them decides otherwise: behind 256 keys there is another piece."""
+    session = cpu_session(CACHED, opset=23)
+    found = {P: bind(session, b=1, s=1, p=P) for P in range(100, 270)}
+    asked = [P for P, placed in found.items() if isinstance(placed, Planned)]
+    assert asked[:4] != [100, 101, 102, 103]
+    assert 256 in asked
+    assert len(asked) < 20
+    for P in (150, 255, 256, 257, 269):
+        fresh = bind(cpu_session(CACHED, opset=23), b=1, s=1, p=P)
+        assert found[P].table.size_bytes == fresh.table.size_bytes
+
+
+def test_other_sizes_than_those_recorded_are_planned() -> None:
+    """A recording holds for the symbols that changed; with another batch plans are asked."""
+    session = cpu_session(CACHED, opset=23)
+    for P in range(10, 16):
+        bind(session, b=1, s=1, p=P)
+    assert not isinstance(bind(session, b=1, s=1, p=16), Planned)
+    assert isinstance(bind(session, b=2, s=1, p=17), Planned)
+    assert not isinstance(bind(session, b=1, s=1, p=18), Planned)
+
+
+def test_recordings_that_serve_few_bindings_are_made_less_and_less_often() -> None:
+    """Lengths of all kinds in turn, each of which decides otherwise, are planned as without recordings."""
+    session = cpu_session(CACHED, opset=23)
+    rebinder = session._runner.built.executor.only.step.program._rebinder
+    made: list[object] = [None]
+    for P in [P for start in range(0, 100, 2) for P in (start, 3000 + 300 * start)]:
+        bind(session, b=1, s=1, p=P)
+        if made[-1] is not rebinder._recording:
+            made.append(rebinder._recording)
+    assert len(made) < 25

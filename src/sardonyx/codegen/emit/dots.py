@@ -24,7 +24,7 @@ from sardonyx.codegen.emit.values import Register
 from sardonyx.codegen.target import Target
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["DOTS", "PAIRS", "Instruction", "dot4", "flip_sign", "has_dot4", "native_left"]
+__all__ = ["DOTS", "PAIRS", "Instruction", "dot4", "flip_sign", "has_dot4", "native_left", "sum_of_bytes"]
 
 Write = Callable[[Function, Register, Register, Register], Register]
 """`write(b, total, left, right)`: total + the dot product of each lane."""
@@ -80,10 +80,12 @@ def _pmaddwd(name: str) -> Write:
     return write
 
 
-def _sum_of_bytes(left_type: Type) -> Write:
+def sum_of_bytes(left_type: Type, right_type: Type = I8) -> Write:
+    """Return what writes the dot product of four bytes, each U8 or I8, in four multiplications of 32 bits."""
+
     def write(b: Function, total: Register, left: Register, right: Register) -> Register:
         for byte in range(4):
-            total = total + _field(left, left_type, byte) * _field(right, I8, byte)
+            total = total + _field(left, left_type, byte) * _field(right, right_type, byte)
         return total
 
     return write
@@ -102,10 +104,10 @@ def _field(lanes: Register, kind: Type, place: int) -> Register:
 
 
 DOTS = (
-    Instruction("VPDPBUSD", "avx512vnni", (128, 256, 512), U8, _vpdpbusd, _sum_of_bytes(U8)),
-    Instruction("VPDPBUSD", "avxvnni", (128, 256), U8, _vpdpbusd, _sum_of_bytes(U8)),
-    Instruction("USDOT", "i8mm", (128,), U8, _neon("usdot"), _sum_of_bytes(U8)),
-    Instruction("SDOT", "dotprod", (128,), I8, _neon("sdot"), _sum_of_bytes(I8)),
+    Instruction("VPDPBUSD", "avx512vnni", (128, 256, 512), U8, _vpdpbusd, sum_of_bytes(U8)),
+    Instruction("VPDPBUSD", "avxvnni", (128, 256), U8, _vpdpbusd, sum_of_bytes(U8)),
+    Instruction("USDOT", "i8mm", (128,), U8, _neon("usdot"), sum_of_bytes(U8)),
+    Instruction("SDOT", "dotprod", (128,), I8, _neon("sdot"), sum_of_bytes(I8)),
 )
 """Dot products of four bytes, the preferred first."""
 
@@ -143,7 +145,7 @@ def dot4(b: Function, total: Register, left: Register, right: Register, left_typ
     whole = _find(DOTS, b.target, bits)
     if whole is None:
         pairs = _find(PAIRS, b.target, bits)
-        return _by_pairs(b, pairs, total, left, right, left_type) if pairs else _sum_of_bytes(left_type)(b, total, left, right)
+        return _by_pairs(b, pairs, total, left, right, left_type) if pairs else sum_of_bytes(left_type)(b, total, left, right)
     if left_type == whole.left:
         return whole.write(b, total, left, right)
     total = whole.write(b, total, flip_sign(left), right)

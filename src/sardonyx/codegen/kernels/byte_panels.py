@@ -3,11 +3,12 @@
 A panel is `width` columns of B, all rows; a lane of 32 bits holds four rows of one column:
 
     int32 sums of the columns      [width]
-    words                          [ceil(K / 4)][width]      byte r of word c in group g: B[4g + r, c]
+    words                          [groups][width]           byte r of word c in group g: B[4g + r, c]
 
-Numbers are signed: of an unsigned matrix each is stored less by 128, and so is its zero point. Behind the last row and the last
-column are zeros. Every product of 8-bit integers becomes one of `native_left` by signed bytes in this way: with A' = A + shift,
-za' = za + shift, and B' and zb' likewise,
+There are ceil(K / 4) groups; where products are computed in matrix tiles, as many as fill whole tiles. Numbers are signed: of an
+unsigned matrix each is stored less by 128, and so is its zero point. Behind the last row and the last column are zeros. Every
+product of 8-bit integers becomes one of `native_left` by signed bytes in this way: with A' = A + shift, za' = za + shift, and
+B' and zb' likewise,
 
     sum over k of (A - za) (B - zb)  =  A' B'  -  za' sum of B'  -  zb' (sum of A'  -  K za')
 
@@ -23,6 +24,7 @@ import numpy as np
 
 from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.dots import dot4, flip_sign, has_dot4, native_left
+from sardonyx.codegen.emit.matrix_tiles import TILE, has_byte_tiles
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import I32, I64, U8, U32, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
@@ -36,11 +38,13 @@ from sardonyx.lazy_dataclasses import dataclass
 __all__ = [
     "HALF_RANGE",
     "bytes_tiling",
+    "group_unit",
     "groups_of",
     "left_shift",
     "multiply_bytes",
     "pack_bytes",
     "panel_words",
+    "write_groups",
     "write_pack_bytes",
 ]
 
@@ -66,14 +70,19 @@ def bytes_tiling(target: Target) -> Tiling:
     return Tiling(lanes, ((2, (6, 4, 2, 1) if whole else (3, 1)), (1, (6, 3, 1) if whole else (3, 1))))
 
 
-def groups_of(K: int) -> int:
-    """Return how many lanes of four rows K rows are."""
-    return -(-K // 4)
+def group_unit(target: Target) -> int:
+    """Return of how many groups of four rows the target's panels have a multiple."""
+    return TILE if has_byte_tiles(target) else 1
 
 
-def panel_words(K: int, width: int) -> int:
+def groups_of(K: int, unit: int = 1) -> int:
+    """Return how many lanes of four rows K rows are, a multiple of `unit`."""
+    return -(-K // (4 * unit)) * unit
+
+
+def panel_words(K: int, width: int, unit: int = 1) -> int:
     """Return how many words of 32 bits a panel of K rows takes, with the sums of its columns."""
-    return (1 + groups_of(K)) * width
+    return (1 + groups_of(K, unit)) * width
 
 
 def left_shift(target: Target, kind: Type) -> int:
@@ -84,19 +93,20 @@ def left_shift(target: Target, kind: Type) -> int:
     return HALF_RANGE if wanted == U8 else -HALF_RANGE
 
 
-def pack_bytes(matrix: Array, width: int, *, is_transposed: bool = False) -> Array:
+def pack_bytes(matrix: Array, width: int, unit: int = 1, *, is_transposed: bool = False) -> Array:
     """Return int32 panels [N / width][panel_words] of B[K, N], int8 or uint8; a copy.
 
     Args:
         matrix: B, or B transposed (N, K).
         width: columns of a panel.
+        unit: of how many groups of rows panels have a multiple.
         is_transposed: whether `matrix` is (N, K).
     """
     N, K = matrix.shape if is_transposed else matrix.shape[::-1]
-    packed = aligned_zeros((-(-N // width), 1 + groups_of(K), width), np.int32)
+    packed = aligned_zeros((-(-N // width), 1 + groups_of(K, unit), width), np.int32)
     if K and N:
         (_store_columns if is_transposed else _store_rows)(packed, matrix)
-    return packed.reshape(len(packed), panel_words(K, width))
+    return packed.reshape(len(packed), panel_words(K, width, unit))
 
 
 def _store_columns(packed: Array, columns: Array) -> None:
@@ -121,7 +131,7 @@ def _store_rows(packed: Array, matrix: Array) -> None:
     K, N = matrix.shape
     shift = HALF_RANGE if matrix.dtype == np.uint8 else 0
     step = max(1, _SLAB_WORDS // N)
-    for first in range(0, packed.shape[1] - 1, step):
+    for first in range(0, groups_of(K), step):
         rows = matrix[4 * first : 4 * (first + step)].view(np.uint8)
         if len(rows) % 4:
             rows = np.concatenate([rows, np.full((-len(rows) % 4, N), shift, np.uint8)])
@@ -151,11 +161,13 @@ def _put(panels: Array, rows: Array) -> None:
 def write_pack_bytes(module: Module, symbol: str, width: int, kind: Type) -> None:
     """Write the kernel `symbol`, which does what `pack_bytes` does: buffers B (elements of `kind`, U8 or I8) and panels (int32).
 
+    Panels have a multiple of the target's `group_unit` of groups.
+
     Parameters as in PackParams; a task is a panel. B may lie in memory in any way; it is fast where one of its strides is 1.
     """
     with module.kernel(symbol) as b:
         K, N, stride_k, stride_n, stride_batch = (b.param(place) for place in range(PACK_PARAMS))
-        panels, groups, lanes = (N + (width - 1)) // width, (K + 3) // 4, b.lanes(I32)
+        panels, groups, lanes = (N + (width - 1)) // width, write_groups(b, K), b.lanes(I32)
         with b.loop(b.begin, b.end) as task:
             n = task % panels * width
             source = b.buffer(0, U8).at(task // panels * stride_batch + n * stride_n)
@@ -210,12 +222,20 @@ def _pack_columns(b: Kernel, K: Register, groups: Register, place: Pointer, widt
     with b.loop(0, whole) as group:
         rows = [read(b, group * 4 + row, lanes) << (8 * row) for row in range(4)]
         put(group, (rows[0] | rows[1]) | (rows[2] | rows[3]))
-    with b.when(whole < groups):
+    with b.when(whole * 4 < K):
         word = b.variable(b.const(U32.vector(lanes), 0))
         with b.loop(whole * 4, K) as k:
             word.set(word.value | (read(b, k, lanes) << ((k % 4) * 8).to(U32).splat(lanes)))
         put(whole, word.value)
+    with b.loop((K + 3) // 4, groups) as group:
+        place.store(0, (group + 1) * width, lanes)
     place.store(total.value, 0, lanes)
+
+
+def write_groups(b: Function, K: Register) -> Register:
+    """Write `groups_of` K rows, in the target's unit."""
+    rows = 4 * group_unit(b.target)
+    return (K + (rows - 1)) // rows * (rows // 4)
 
 
 def multiply_bytes(
@@ -226,6 +246,7 @@ def multiply_bytes(
     groups: Register,
     sums: Sequence[Variable],
     *,
+    left: Type | None = None,
     flips: bool = False,
     ahead: Ahead | None = None,
 ) -> None:
@@ -238,10 +259,11 @@ def multiply_bytes(
         width: words from one group to the next.
         groups: how many steps.
         sums: the accumulators, int32 vectors, row by row.
-        flips: whether A is of the other sign than `native_left`, and the highest bits are to be turned: a little slower.
+        left: U8 or I8, the sign in which A is multiplied; `native_left` if None.
+        flips: whether A is of the other sign than that, and the highest bits are to be turned: a little slower.
         ahead: what to fetch in the meantime.
     """
-    lanes, vectors, kind = sums[0].type.lanes, len(sums) // len(rows), native_left(b.target)
+    lanes, vectors, kind = sums[0].type.lanes, len(sums) // len(rows), left or native_left(b.target)
     with b.loop(0, groups) as group:
         for line in range(0 if ahead is None else ahead.lines):
             if ahead is not None:

@@ -21,7 +21,7 @@ from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AXIS_WORDS, AxisValues, WindowAxis, axis_words, blocks, least, read_axes, taps_inside
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["FLOATS", "FOLDS", "PoolParams", "PoolTypes", "write_pool"]
+__all__ = ["FLOATS", "FOLDS", "Fold", "PoolParams", "PoolTypes", "fold_of", "write_pool"]
 
 _X = argument(0, F32)
 
@@ -123,7 +123,7 @@ def _take_greatest_integer(b: Function, state: Sequence[Variable], x: Register) 
     state[0].set(b.max(x, state[0].value))
 
 
-def _fold_of(name: str, kind: Type) -> Fold:
+def fold_of(name: str, kind: Type) -> Fold:
     """Return a fold of FOLDS for elements of a type; integers have no NaN, and a least number that is no infinity."""
     if name != "max" or kind.is_float:
         return FOLDS[name]
@@ -194,7 +194,7 @@ def write_pool(
             with b.loop(first, least(b, first + p["block_rows"], rows)) as row, b.loop(left, right) as place:
                 window = _place_window(b, axes, ends, row, place, dilated=dilated, counts_padding=counts_padding)
                 for c, vectors, span in _channels(b, p["channels"], lanes):
-                    _fold_window(b, _fold_of(fold, types.before.type), window, axes, types, c, [span] * vectors)
+                    _fold_window(b, fold_of(fold, types.before.type), window, axes, types, c, [span] * vectors)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -54,6 +54,8 @@ __all__ = [
     "write_driver",
     "write_timed_driver",
 ]
+
+_Words: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
 
 Stamp = Callable[[Function, Operand], None]
 """Writes code that notes the time: for number 0 before the first step, for number i + 1 after step i."""
@@ -147,20 +149,42 @@ class StepTable:
     def with_calls(self, calls: Mapping[int, KernelCall]) -> StepTable | None:
         """Return the same steps but for some of other sizes; None where one has more or fewer buffers or parameters."""
         other = self.copy()
-        words = other._words
-        for index, call in calls.items():
-            first = self._first_step + _STEP_WORDS * index
-            words[first + 3] = call.tasks
-            if not call.tasks:
-                continue
-            if self._counts[index] != (len(call.buffers), len(call.params), len(call.scalars)):
-                return None
-            relocation, param = self._places[index]
-            for buffer in call.buffers:
-                words[relocation + 1], words[relocation + 2] = _BASES + buffer.base, buffer.offset_bytes
-                relocation += 3
-            words[param - len(call.scalars) : param + len(call.params)] = [*reversed(call.scalars), *call.params]
+        return other if all(other.set_call(index, call) for index, call in calls.items()) else None
+
+    def set_call(self, index: int, call: KernelCall) -> bool:
+        """Have a step make another call of its kernel; False where that has more or fewer buffers or parameters."""
+        words = self.words_of(index, call)
+        if words is not None:
+            self._words[list(words)] = list(words.values())
+        return words is not None
+
+    def with_words(self, places: _Words, numbers: _Words) -> StepTable:
+        """Return the same steps but for some words; arguments are int64 (n,), the places as of `words_of`."""
+        other = self.copy()
+        other._words[places] = numbers
         return other
+
+    def add_to_words(self, places: _Words, numbers: _Words) -> None:
+        """Add to words, each of which is named once; arguments as of `with_words`."""
+        self._words[places] += numbers
+
+    def offset_word(self, index: int, number: int) -> int:
+        """Return the place of the word that says how far behind its base the buffer `number` of a step is."""
+        return self._places[index][0] + 3 * number + 2
+
+    def words_of(self, index: int, call: KernelCall) -> dict[int, int] | None:
+        """Return the words of a step with another call, by their places; None where it has more or fewer buffers or parameters."""
+        words = {self._first_step + _STEP_WORDS * index + _TASKS: call.tasks}
+        if not call.tasks:
+            return words
+        if self._counts[index] != (len(call.buffers), len(call.params), len(call.scalars)):
+            return None
+        relocation, param = self._places[index]
+        for buffer in call.buffers:
+            words[relocation + 1], words[relocation + 2] = _BASES + buffer.base, buffer.offset_bytes
+            relocation += 3
+        words |= enumerate((*reversed(call.scalars), *call.params), param - len(call.scalars))
+        return words
 
     @property
     def size_bytes(self) -> int:
@@ -211,7 +235,7 @@ class StepTable:
         """Say which pool to share tasks with."""
         self._words[_POOL] = address
 
-    def _adopt(self, words: np.ndarray[tuple[int], np.dtype[np.int64]], old_address: int) -> None:
+    def _adopt(self, words: _Words, old_address: int) -> None:
         """Take over words whose inner addresses are relative to `old_address`."""
         self._words = words
         self.pointer = ctypes.c_void_p(self.address)

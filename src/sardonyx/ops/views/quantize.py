@@ -10,7 +10,7 @@ __all__ = ["BY_AXIS_SINCE", "Quantization", "takes_bytes"]
 BY_AXIS_SINCE = 13
 """The opset version from which on a scale for each index of an axis is possible."""
 
-_BYTES_SINCE = {"ArgMax": 13, "ArgMin": 13, "MaxPool": 12, "ReduceMax": 13, "ReduceMin": 13}
+_BYTES_SINCE = {"ArgMax": 13, "ArgMin": 13, "MaxPool": 12, "Pad": 13, "ReduceMax": 13, "ReduceMin": 13}
 """Operator of ai.onnx -> the opset version from which on runtimes take integers of 8 bits, where that is not its first."""
 
 

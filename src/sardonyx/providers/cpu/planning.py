@@ -70,7 +70,7 @@ def _planned(step: KernelLaunch, sizes: Sizes) -> tuple[Sequence[int], int]:
         tasks = min(tasks, _FEW_TASKS) if STATUS in step.buffers else 0
     if tasks <= 0:
         return [max(_LEAST, min(word, _GREATEST)) for word in params], 0
-    if not _LEAST <= min(params, default=0) <= max(params, default=0) <= _GREATEST:
+    if not all(_LEAST <= word <= _GREATEST for word in params):
         raise InvalidArgument(
             f"{step.place}: it would have to count beyond 64 bits; check its attributes and the shapes of its inputs, which are "
             f"{[sizes.shape(buffer.shape) for buffer in step.buffers]} with its outputs"

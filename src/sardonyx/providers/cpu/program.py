@@ -124,7 +124,8 @@ class CpuProgram:
         if self._rebinder is not None:
             placed = self._rebinder.bind(sizes, self._address, self._table_of)
             tables = _Tables(placed.table, self._driver, [], sizes, {})
-            return Bound(self._specs(sizes), placed.arena_bytes, tables, self._counted(placed.offsets, sizes))
+            places = placed.places
+            return Bound(self._specs(sizes), places.arena_bytes, tables, self._counted(places.offsets, sizes))
         planned, broken = plan_steps(self._storage, sizes)
         empty = impossible_buffers(self._storage.steps, broken, sizes)
         blocks: list[int] = []
@@ -407,12 +408,12 @@ class _Tables:
         """The errors of steps that cannot run with these sizes."""
         self._table = table
         self._driver = runner
-        self._idle: collections.deque[_Table] = collections.deque(maxlen=8)
+        self._idle: collections.deque[_Table] = collections.deque((_Table(table, runner.prepare(table)),), maxlen=8)
 
     @property
     def size_bytes(self) -> int:
         """How long the words of all copies are."""
-        return self._table.size_bytes * (1 + len(self._idle))
+        return self._table.size_bytes * max(len(self._idle), 1)
 
     def take(self) -> _Table:
         """Return an idle copy, or a new one."""

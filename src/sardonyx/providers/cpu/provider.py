@@ -7,10 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sardonyx import config
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import check_cancelled
 from sardonyx.codegen.run.processors import available_processors
 from sardonyx.codegen.target import Target, host_target
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import EPFail
 from sardonyx.forks import without_fork
 from sardonyx.ir import Expr, Graph, Node, TensorType, Value
@@ -20,10 +21,11 @@ from sardonyx.ops.schema import NHWC_DOMAIN
 from sardonyx.ops.views.normalize import GroupNormalization
 from sardonyx.option import COUNT, FLAG, Option, choice
 from sardonyx.provider import HOST, Body, Capability, Claims, Compatibility, GraphView, Layout, Memory, Partition, Program
-from sardonyx.providers.cpu.claims import NodeClaim, claim_node, find_claim
+from sardonyx.providers.cpu.claims import Claimed, NodeClaim, claim_node, find_claim
 from sardonyx.providers.cpu.compile import lower_partition, make_program
 from sardonyx.providers.cpu.library import decision_facts, driver_for, take_facts
 from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.operands import given
 from sardonyx.providers.cpu.precision import PRECISIONS, Precision
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.size_claims import Elements, SizesClaim, symbols_of
@@ -114,7 +116,7 @@ class CpuProvider:
                 declined[node] = claim
             else:
                 claims.append(claim)
-        return Claims(claims, declined)
+        return Claims(_in_one_layout(claims) if layout_follows else claims, declined)
 
     def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CpuProgram | LoopProgram:
         """Lower the partition to steps and compile the kernels that they need."""
@@ -263,9 +265,7 @@ def _sizes_claim(node: Node, elements: tuple[Elements, ...] | None, witnesses: M
 
 def _claim(node: Node, witnesses: Mapping[str, Value], *, layout_follows: bool) -> Capability | str:
     """Return a claim of a node as what it does, or why it is left to others."""
-    converts = node.domain in _CONVERTED and _is_compiled_in_nhwc(node)
-    find = (find_claim(NHWC_DOMAIN, node.op_type) if converts else None) or claim_node
-    found = find(node)
+    found, converts = _found(node)
     if isinstance(found, str):
         return found
     capacities: Collection[str] = getattr(found.spec, "capacities", ())
@@ -294,23 +294,33 @@ def _claim(node: Node, witnesses: Mapping[str, Value], *, layout_follows: bool) 
     return NodeClaim((node,), reads=reads)
 
 
-def _is_compiled_in_nhwc(node: Node) -> bool:
-    """Return whether a node is compiled only once it has been converted.
+def _found(node: Node) -> tuple[Claimed | str, bool]:
+    """Return how a node is lowered, or why it is not, and whether that is so only once it has been converted to NHWC."""
+    own = claim_node(node)
+    find = find_claim(NHWC_DOMAIN, node.op_type) if node.domain in _CONVERTED and isinstance(own, str) else None
+    if find is None:
+        return own, False
+    converted, is_only = find(node), find_claim(node.domain, node.op_type) is None
+    return (own, False) if isinstance(converted, str) and not is_only else (converted, True)
 
-    MaxPool is, where its indices are not read: those count in NCHW.
-    """
-    if (node.domain, node.op_type) == ("", "MaxPool"):
-        return not any(value.use_count for value in node.outputs[1:])
-    return find_claim(node.domain, node.op_type) is None
+
+def _in_one_layout(claims: Sequence[Capability]) -> Sequence[Capability]:
+    """Return the claims; where no node must be converted to NHWC, none is: to transpose data takes longer than it saves."""
+    if any(isinstance(claim, NodeClaim) and claim.claimed is None for claim in claims):
+        return claims
+    return [dataclasses.replace(claim, keeps_layout=True) if isinstance(claim, NodeClaim) else claim for claim in claims]
 
 
 def _keeps_layout(node: Node) -> bool:
     """Return whether a node stays in NCHW: without a kernel in NHWC, groups with a scale for each group alone, and reshaped rows.
 
-    An instance normalization of what a Reshape made normalizes groups that are no channels of an image.
+    An instance normalization of what a Reshape made normalizes groups that are no channels of an image. A pool whose indices are
+    read has them in NCHW.
     """
-    if find_claim(NHWC_DOMAIN, node.op_type) is None:
+    if find_claim(NHWC_DOMAIN, node.op_type) is None or given(node.inputs[0]).dtype is DataType.DOUBLE:
         return True
+    if node.op_type == "MaxPool":
+        return any(value.use_count for value in node.outputs[1:])
     if node.op_type == "InstanceNormalization":
         data = node.inputs[0]
         return data is not None and data.producer is not None and data.producer.op_type == "Reshape"

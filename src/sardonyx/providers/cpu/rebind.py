@@ -9,29 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TypeAlias
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.codegen.run import driver
 from sardonyx.codegen.run.driver import KernelCall, StepTable
 from sardonyx.ir import Dim, Expr
 from sardonyx.ir.shape import symbols_in
+from sardonyx.providers.cpu.placed import ArenaPlaces, Placed, Planned, PlannedStep
 from sardonyx.providers.cpu.planning import plan_step
+from sardonyx.providers.cpu.recording import Place, Recording, record
 from sardonyx.providers.cpu.sizes import Sizes
-from sardonyx.providers.cpu.steps import Buffer
 from sardonyx.providers.cpu.storage import Home, Storage
 
-__all__ = ["Placed", "Rebinder", "TracedSizes"]
+__all__ = ["Rebinder", "TracedSizes"]
 
-Place: TypeAlias = Callable[[Buffer, Sequence[int], Sizes], driver.Buffer]
-"""From a buffer, offsets of the arena and sizes to the buffer's address."""
-
-_LEAST_USED = 0.75
-"""What part of the places in the arena must be in use for them to stay where they are."""
-_GROWTH = 16
-"""A place that has grown gets a part of its size besides."""
-_LEAST_GROWTH = 4096
-"""And at least so many bytes."""
+_LEAST_SERVED, _MOST_WAITS = 4, 64
+"""For how many bindings a recording should serve, and how many are made without one, at most, after such as did not."""
 
 
 class TracedSizes(Sizes):
@@ -59,36 +51,6 @@ class TracedSizes(Sizes):
         return set(asked)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Step:
-    """What one step does for given sizes."""
-
-    call: KernelCall
-    """The kernel with its buffers and parameters."""
-    symbols: frozenset[str]
-    """The symbols that decide these, besides places in the arena."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Placed:
-    """A binding."""
-
-    symbols: Mapping[str, int]
-    """The sizes."""
-    steps: Sequence[_Step]
-    """What each step does."""
-    blocks: Sequence[int]
-    """For each place in the arena the bytes that it needs."""
-    capacities: Sequence[int]
-    """The bytes that it has."""
-    offsets: Sequence[int]
-    """Where it is."""
-    arena_bytes: int
-    """How large the arena is."""
-    table: StepTable
-    """The steps as the driver reads them."""
-
-
 class Rebinder:
     """Bindings of one program, each made of the one before. Safe for threads."""
 
@@ -102,8 +64,11 @@ class Rebinder:
         self._storage, self._kernels = storage, kernels
         self._symbols_of: dict[Expr, frozenset[str]] = {}
         self._in_arena = [any(storage.homes[buffer.root][0] is Home.ARENA for buffer in step.buffers) for step in storage.steps]
-        self._block_symbols = [self._symbols(dims) for dims in storage.block_dims()]
-        self._latest: Placed | None = None
+        self._latest: Planned | None = None
+        self._places: ArenaPlaces | None = None
+        self._recording: Recording | None = None
+        self._changed: AbstractSet[str] = frozenset()
+        self._served = self._waits = self._waited = 0
 
     def bind(self, sizes: Sizes, place: Place, make_table: Callable[[Sequence[KernelCall]], StepTable]) -> Placed:
         """Return a binding.
@@ -116,17 +81,41 @@ class Rebinder:
         Raises:
             InvalidArgument: a step cannot work with such sizes.
         """
+        return self._replay(sizes, place) or self._plan(sizes, place, make_table)
+
+    def _replay(self, sizes: Sizes, place: Place) -> Placed | None:
+        """Return a binding by what was recorded; None where plans have to be asked."""
+        recording, places = self._recording, self._places
+        numbers = None if recording is None else recording.numbers(sizes.symbols)
+        if recording is None or places is None or numbers is None:
+            return None
+        places = recording.places(numbers, self._storage, places)
+        traced = TracedSizes(sizes.symbols)
+        calls = {index: self._made(index, places.offsets, traced, place).call for index in recording.asked}
+        try:
+            placed = recording.bind(numbers, places, calls)
+        except OverflowError:
+            return None
+        if placed is None:
+            return None
+        self._places = places
+        self._served += 1
+        return placed
+
+    def _plan(self, sizes: Sizes, place: Place, make_table: Callable[[Sequence[KernelCall]], StepTable]) -> Planned:
+        """Return a binding made by the plans, and record what those of it do that are asked again and again."""
         latest, traced = self._latest, TracedSizes(sizes.symbols)
         changed = None if latest is None else _changed(latest.symbols, sizes.symbols)
-        blocks, capacities, offsets, arena_bytes = self._place_blocks(sizes, latest, changed)
-        steps: list[_Step] = []
+        places = self._places_for(sizes, changed)
+        has_moved = latest is not None and places is not latest.places
+        steps: list[PlannedStep] = []
         changes: dict[int, KernelCall] = {}
         for index, is_in_arena in enumerate(self._in_arena):
             step = None if latest is None else latest.steps[index]
             if step is None or changed is None or not step.symbols.isdisjoint(changed):
-                made = self._made(index, offsets, traced, place)
-            elif latest is not None and is_in_arena and step.call.tasks and offsets is not latest.offsets:
-                made = self._moved(index, step, offsets, sizes, place)
+                made = self._made(index, places.offsets, traced, place)
+            elif has_moved and is_in_arena and step.call.tasks:
+                made = self._moved(index, step, places.offsets, sizes, place)
             else:
                 steps.append(step)
                 continue
@@ -135,40 +124,42 @@ class Rebinder:
         table = None if latest is None else latest.table.with_calls(changes)
         if table is None:
             table = make_table([step.call for step in steps])
-        self._latest = Placed(sizes.symbols, steps, blocks, capacities, offsets, arena_bytes, table)
-        return self._latest
+        planned = self._latest = Planned(places, table, sizes.symbols, steps)
+        self._places = places
+        if changed and self._is_worth_recording(changed):
+            self._recording = record(self._storage, planned, changed, place)
+        self._changed = changed or frozenset()
+        return planned
 
-    def _made(self, index: int, offsets: Sequence[int], sizes: TracedSizes, place: Place) -> _Step:
+    def _places_for(self, sizes: Sizes, changed: AbstractSet[str] | None) -> ArenaPlaces:
+        """Return where temporaries are, for sizes of which some have changed."""
+        if self._places is None or changed is None:
+            return ArenaPlaces.of(self._storage, self._storage.blocks(sizes))
+        return self._places.for_blocks(self._storage, self._storage.blocks(sizes))
+
+    def _is_worth_recording(self, changed: AbstractSet[str]) -> bool:
+        """Return whether the same sizes have changed as before; after recordings that served few bindings only now and then."""
+        if changed != self._changed:
+            return False
+        if self._waited < self._waits:
+            self._waited += 1
+            return False
+        is_stale = self._recording is not None and self._served < _LEAST_SERVED
+        self._waits = min(2 * self._waits + 1, _MOST_WAITS) if is_stale else 0
+        self._served = self._waited = 0
+        return True
+
+    def _made(self, index: int, offsets: Sequence[int], sizes: TracedSizes, place: Place) -> PlannedStep:
         launch = self._storage.steps[index]
         params, tasks = plan_step(launch, sizes)
         buffers = [place(buffer, offsets, sizes) for buffer in launch.buffers] if tasks else []
         call = KernelCall(self._kernels[launch.symbol], buffers, params, tasks, launch.together, launch.scalars)
-        return _Step(call, self._symbols(sizes.take_asked()))
+        return PlannedStep(call, self._symbols(sizes.take_asked()))
 
-    def _moved(self, index: int, step: _Step, offsets: Sequence[int], sizes: Sizes, place: Place) -> _Step:
+    def _moved(self, index: int, step: PlannedStep, offsets: Sequence[int], sizes: Sizes, place: Place) -> PlannedStep:
         """Return a step that does the same elsewhere in the arena."""
         buffers = [place(buffer, offsets, sizes) for buffer in self._storage.steps[index].buffers]
-        return _Step(dataclasses.replace(step.call, buffers=buffers), step.symbols)
-
-    def _place_blocks(
-        self, sizes: Sizes, latest: Placed | None, changed: AbstractSet[str] | None
-    ) -> tuple[Sequence[int], Sequence[int], Sequence[int], int]:
-        """Return what places need and have, where they are, and the size of the arena."""
-        if latest is None or changed is None:
-            blocks = self._storage.blocks(sizes)
-            return (blocks, blocks, *self._storage.place(blocks))
-        if all(symbols.isdisjoint(changed) for symbols in self._block_symbols):
-            return latest.blocks, latest.capacities, latest.offsets, latest.arena_bytes
-        blocks = self._storage.blocks(sizes)
-        has_room = all(need <= have for need, have in zip(blocks, latest.capacities, strict=True))
-        spare = sum(latest.capacities) - sum(blocks)
-        if has_room and spare <= max((1 - _LEAST_USED) * sum(latest.capacities), _LEAST_GROWTH * len(blocks)):
-            return blocks, latest.capacities, latest.offsets, latest.arena_bytes
-        capacities = [
-            need + max(need // _GROWTH, _LEAST_GROWTH) if old < need < 2 * old else need
-            for need, old in zip(blocks, latest.blocks, strict=True)
-        ]
-        return (blocks, capacities, *self._storage.place(capacities))
+        return PlannedStep(dataclasses.replace(step.call, buffers=buffers), step.symbols)
 
     def _symbols(self, dims: AbstractSet[Expr]) -> frozenset[str]:
         return frozenset().union(*(self._symbols_in(dim) for dim in dims))

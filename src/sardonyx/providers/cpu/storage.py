@@ -9,7 +9,6 @@ from collections.abc import Collection, Sequence
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.arena import Lifetime, PlacedBlock, place
 from sardonyx.dtypes import DataType
-from sardonyx.ir import Expr
 from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.flow import Flow
 from sardonyx.providers.cpu.sizes import Sizes
@@ -73,10 +72,6 @@ class Storage:
     def blocks(self, sizes: Sizes, empty: Collection[Buffer] = ()) -> list[int]:
         """Return for each place in the arena its size in bytes; those of the buffers in `empty` take none."""
         return [0 if tenant.buffer in empty else size_bytes(tenant.buffer, sizes) for tenant in self._tenants]
-
-    def block_dims(self) -> list[set[Expr]]:
-        """Return for each place in the arena the expressions that its size depends on."""
-        return [{dim for dim in tenant.buffer.shape if isinstance(dim, Expr)} for tenant in self._tenants]
 
     def place(self, blocks: Sequence[int]) -> tuple[list[int], int]:
         """Return for each place in the arena its offset, where it has so many bytes, and the bytes of the whole arena."""

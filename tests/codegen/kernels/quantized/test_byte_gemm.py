@@ -9,7 +9,7 @@ from support.kernels import call
 from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, I8, I32, U8, Type
-from sardonyx.codegen.kernels.byte_panels import bytes_tiling, pack_bytes
+from sardonyx.codegen.kernels.byte_panels import bytes_tiling, group_unit, pack_bytes
 from sardonyx.codegen.kernels.quantized.byte_gemm import (
     COLUMN,
     ROW,
@@ -24,12 +24,21 @@ from sardonyx.codegen.kernels.quantized.byte_gemm import (
     write_prepare_rows,
 )
 from sardonyx.codegen.run.jit import Engine
-from sardonyx.codegen.target import Target, emulated_target
+from sardonyx.codegen.target import Target, available_levels, emulated_target, host_target
 from sardonyx.dtypes import Array
 
 _KINDS = {U8: np.uint8, I8: np.int8}
 _SUM = argument(0, I32)
-_EMULATED = [emulated_target("neon", ["dotprod"]), emulated_target("neon", ["i8mm"]), emulated_target("avx2", ["avxvnni"])]
+_TILES = [
+    emulated_target("amx", ["amx-tile", "amx-int8", "avx512vnni"]),
+    *(host_target(level) for level in available_levels() if level == "amx"),
+]
+_EMULATED = [
+    emulated_target("neon", ["dotprod"]),
+    emulated_target("neon", ["i8mm"]),
+    emulated_target("avx2", ["avxvnni"]),
+    *_TILES,
+]
 
 
 def _numbers(kind: Type, *shape: int) -> Array:
@@ -52,17 +61,23 @@ def _product(engine: Engine, store: ByteStore, a: Array, b: Array, others: list[
     """C of a batch of one or more; what is behind it stays as it is."""
     (M, K), N, batch = a.shape[-2:], b.shape[-1], a.shape[0]
     width = bytes_tiling(engine.target).panel
-    packed = np.stack([pack_bytes(matrix, width) for matrix in b])
+    packed = np.stack([pack_bytes(matrix, width, group_unit(engine.target)) for matrix in b])
     row_bytes, rows = K, a
     if store.is_prepared:
-        row_bytes, rows = prepared_bytes(K), np.full((batch * M, prepared_bytes(K)), 7, np.uint8)
-        call(engine, "prepare", [a, rows], PrepareParams(K).words(), 0, batch * M)
+        row_bytes = prepared_bytes(engine.target, K)
+        rows = np.full((batch * M, row_bytes), 7, np.uint8)
+        call(engine, "prepare", [a, rows], PrepareParams(K, row_bytes).words(), 0, batch * M)
     dtype = {F32: np.float32, I32: np.int32}[store.expr.type]
     c = np.full(batch * M * N + 64, 7, dtype)
     params = ByteGemmParams.blocked(engine.target, M, N, K, row_bytes=row_bytes, stride_a=M * row_bytes, threads=threads)
     call(engine, "gemm", [rows, packed, c, *others], params.words(), 0, params.tasks(batch))
     assert (c[batch * M * N :] == 7).all()
     return c[: batch * M * N].reshape(batch, M, N)
+
+
+def _in_place(target: Target, K: int) -> int:
+    """The next longer rows that are read in place: whole groups, or tiles."""
+    return -(-K // (4 * group_unit(target))) * 4 * group_unit(target)
 
 
 def _wrapped(exact: Array) -> Array:
@@ -104,36 +119,43 @@ def test_sums_are_exact_on_other_processors(emulated: Target) -> None:
 def test_any_number_of_rows_is_multiplied_in_place(target: Target, M: int) -> None:
     """Around tiles and blocks of rows, and columns around a panel."""
     store = ByteStore(U8, I8, False, None, None, _SUM, (), "")
-    engine, width = _engine(target, store), bytes_tiling(target).panel
+    engine, width, K = _engine(target, store), bytes_tiling(target).panel, _in_place(target, 8)
     for N in (width - 1, width, width + 1, 3 * width):
-        a, b = _numbers(U8, 1, M, 8), _numbers(I8, 1, 8, N)
+        a, b = _numbers(U8, 1, M, K), _numbers(I8, 1, K, N)
         np.testing.assert_array_equal(_product(engine, store, a, b, [])[0], a[0].astype(np.int64) @ b[0].astype(np.int64))
 
 
 def test_signed_rows_are_multiplied_in_place(target: Target) -> None:
     """Their highest bits are turned as they are read, and the sums of the columns taken off."""
     store = ByteStore(I8, I8, False, None, None, _SUM, (), "")
-    a, b = _numbers(I8, 1, 9, 12), _numbers(I8, 1, 12, 70)
-    result = _product(_engine(target, store), store, a, b, [])
-    np.testing.assert_array_equal(result[0], a[0].astype(np.int64) @ b[0].astype(np.int64))
+    engine, K = _engine(target, store), _in_place(target, 12)
+    for M in (9, 40):
+        a, b = _numbers(I8, 1, M, K), _numbers(I8, 1, K, 70)
+        np.testing.assert_array_equal(_product(engine, store, a, b, [])[0], a[0].astype(np.int64) @ b[0].astype(np.int64))
 
 
 def test_long_sums_are_added_block_by_block(target: Target) -> None:
     """More groups than a block has, of -128 times 255, which wrap as int32 does."""
     store = ByteStore(U8, I8, False, None, None, _SUM, (), "")
     engine = _engine(target, store)
-    for K in (4096, 4100, 9000, 70000):
+    for length in (4096, 4100, 9000, 70000):
+        K = _in_place(target, length)
         a, b = np.full((1, 7, K), 255, np.uint8), np.full((1, K, 20), -128, np.int8)
         a[0, 3] = 1
         exact = a[0].astype(np.int64) @ b[0].astype(np.int64)
         np.testing.assert_array_equal(_product(engine, store, a, b, [])[0], _wrapped(exact))
 
 
-def test_what_is_stored_is_an_expression(target: Target) -> None:
+@pytest.mark.parametrize("rows", [11, 37])
+def test_what_is_stored_is_an_expression(target: Target, rows: int) -> None:
     """Operands by column, by row, by element and for all, also in a batch."""
+    _check_expression(target, rows)
+
+
+def _check_expression(target: Target, rows: int) -> None:
     f = argument(0, I32).to(F32) * (argument(1, F32) * argument(2, F32)) + argument(3, F32) - argument(4, F32)
     store = ByteStore(U8, I8, False, None, None, f, (F32,) * 4, SCALAR + COLUMN + ROW + WHOLE)
-    rng, (batch, M, N, K) = np.random.default_rng(0), (3, 11, 70, 8)
+    rng, (batch, M, N, K) = np.random.default_rng(0), (3, rows, 70, _in_place(target, 8))
     scale, by_column, by_row, by_element = (
         rng.standard_normal(size).astype(np.float32) for size in (1, N, batch * M, batch * M * N)
     )
@@ -147,7 +169,7 @@ def test_what_is_stored_is_an_expression(target: Target) -> None:
 def test_threads_share_the_work_without_other_bits(target: Target) -> None:
     """Rows and columns are cut into more tasks, of whole panels."""
     store = ByteStore(U8, I8, False, None, None, _SUM, (), "")
-    engine, (M, N, K) = _engine(target, store), (50, 300, 16)
+    engine, (M, N, K) = _engine(target, store), (50, 300, _in_place(target, 16))
     a, b = _numbers(U8, 1, M, K), _numbers(I8, 1, K, N)
     results = [_product(engine, store, a, b, [], threads) for threads in (1, 2, 7)]
     np.testing.assert_array_equal(results[0], results[1])
@@ -160,9 +182,52 @@ def test_threads_share_the_work_without_other_bits(target: Target) -> None:
 def test_rows_may_lie_anywhere(target: Target) -> None:
     """At an odd address too."""
     store = ByteStore(U8, I8, False, None, None, _SUM, (), "")
-    a, b = _numbers(U8, 1, 7, 8), _numbers(I8, 1, 8, 20)
+    K = _in_place(target, 8)
+    a, b = _numbers(U8, 1, 7, K), _numbers(I8, 1, K, 20)
     raw = np.zeros(a.size + 1, np.uint8)
     odd = raw[1:].reshape(a.shape)
     odd[:] = a
     result = _product(_engine(target, store), store, odd, b, [])
     np.testing.assert_array_equal(result[0], a[0].astype(np.int64) @ b[0].astype(np.int64))
+
+
+@pytest.mark.parametrize("tiles", _TILES, ids=lambda target: target.isa)
+def test_tiles_cover_any_number_of_rows_and_columns(tiles: Target) -> None:
+    """In place and of both signs, below the least height too; the last rows are stored once."""
+    for left in _KINDS:
+        store = ByteStore(left, I8, False, None, None, _SUM, (), "")
+        engine = _engine(tiles, store)
+        sizes = itertools.product(
+            (15, 16, 17, 31, 32, 33, 48, 255, 257), ((1, 64), (17, 64), (33, 128), (49, 64), (64, 64), (130, 64))
+        )
+        for M, (N, K) in sizes:
+            a, b = _numbers(left, 1, M, K), _numbers(I8, 1, K, N)
+            exact = a[0].astype(np.int64) @ b[0].astype(np.int64)
+            np.testing.assert_array_equal(_product(engine, store, a, b, [])[0], exact)
+
+
+@pytest.mark.parametrize("tiles", _TILES, ids=lambda target: target.isa)
+@pytest.mark.parametrize(("left", "right"), list(itertools.product(_KINDS, repeat=2)), ids=lambda kind: kind.kind.value)
+def test_tiles_take_zero_points_and_rows_of_any_length(tiles: Target, left: Type, right: Type) -> None:
+    """K around a tile's, one tile and two of rows, and long sums block by block."""
+    sizes = [(16, 20, 1), (40, 35, 63), (33, 66, 65), (32, 16, 130), (18, 5, 0), (17, 18, 4200)]
+    for ways in ((SCALAR, COLUMN), (ROW, SCALAR), ("", "")):
+        _check_sums(tiles, sizes, left, right, ways)
+
+
+@pytest.mark.parametrize("tiles", _TILES, ids=lambda target: target.isa)
+def test_tiles_store_expressions(tiles: Target) -> None:
+    """Of each matrix of a batch."""
+    _check_expression(tiles, 37)
+
+
+@pytest.mark.parametrize("tiles", _TILES, ids=lambda target: target.isa)
+def test_tiles_wrap_and_are_shared_by_threads(tiles: Target) -> None:
+    """Long sums of the ends of the ranges, cut into more tasks."""
+    store = ByteStore(U8, I8, False, None, None, _SUM, (), "")
+    engine, K = _engine(tiles, store), 9024
+    a, b = np.full((1, 70, K), 255, np.uint8), np.full((1, K, 150), -128, np.int8)
+    a[0, 33] = 1
+    exact = _wrapped(a[0].astype(np.int64) @ b[0].astype(np.int64))
+    for threads in (1, 7):
+        np.testing.assert_array_equal(_product(engine, store, a, b, [], threads)[0], exact)

@@ -12,9 +12,9 @@ from sardonyx.providers.reference.algorithms.generation_scores import ScoreRules
 LEAST = np.finfo(np.float32).min
 
 
-def applied(rules: ScoreRules, *sequences: list[int], vocabulary: int = 6, is_first: bool = True) -> Array:
+def applied(rules: ScoreRules, *sequences: list[int], vocabulary: int = 6, step: int = 0) -> Array:
     scores = np.tile(np.linspace(-1, 1, vocabulary, dtype=np.float32), (len(sequences), 1))
-    rules.apply(scores, np.array(sequences), is_first=is_first)
+    rules.apply(scores, np.array(sequences), step=step)
     return scores
 
 
@@ -38,9 +38,25 @@ def test_masks_forbid() -> None:
     """One mask holds always, the other in the first step; each batch element's serves all its beams."""
     rules = ScoreRules(end=0, vocab_mask=np.array([1, 1, 1, 1, 1, 0]), prefix_vocab_mask=np.array([[0, 1, 1, 1, 1, 1]]))
     assert forbidden(applied(rules, [1], [2])) == [[0, 5], [0, 5]]
-    assert forbidden(applied(rules, [1], [2], is_first=False)) == [[5], [5]]
+    assert forbidden(applied(rules, [1], [2], step=1)) == [[5], [5]]
     with pytest.raises(InvalidArgument, match="vocab_mask has shape"):
         applied(ScoreRules(end=0, vocab_mask=np.ones(3)), [1])
+
+
+def test_forced_tokens_come_first() -> None:
+    """A batch element's token has the score 0 in its step for all beams; one below 0 or beyond the vocabulary forces nothing."""
+    rules = ScoreRules(end=0, forced=np.array([[2, 9], [-1, 4]]))
+    first, second, later = (applied(rules, [1], [1], [1], [1], step=step) for step in (0, 1, 2))
+    assert forbidden(first) == [[0, 1, 3, 4, 5], [0, 1, 3, 4, 5], [], []]
+    assert first[0, 2] == 0
+    assert forbidden(second) == [[], [], [0, 1, 2, 3, 5], [0, 1, 2, 3, 5]]
+    assert forbidden(later) == [[]] * 4
+
+
+def test_the_mask_of_the_first_step_lasts_while_tokens_are_forced() -> None:
+    """It holds up to the first step that is chosen."""
+    rules = ScoreRules(end=0, forced=np.array([[-1, -1]]), prefix_vocab_mask=np.array([[1, 1, 0, 1, 1, 1]]))
+    assert [forbidden(applied(rules, [1], step=step))[0] for step in range(4)] == [[2], [2], [2], []]
 
 
 def test_the_end_waits() -> None:

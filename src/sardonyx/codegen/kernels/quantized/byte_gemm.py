@@ -11,21 +11,42 @@ which a loop over rows takes them, corrects them by the zero points, computes wh
 
 Blocks of K stay in the second-level cache; sums of long K are added up on the stack. Integers wrap, so that all orders give equal
 bits.
+
+Where the processor has matrix tiles, matrices of 16 rows and more are multiplied in these (`tile_products`); A is then read in
+place whatever its sign, if its rows are whole tiles. Fewer rows are multiplied in vectors, which read B in the order of memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 
 from sardonyx.codegen.emit.dots import dot4, flip_sign, native_left
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.expr_llvm import write_expressions, write_invariants
+from sardonyx.codegen.emit.matrix_tiles import TILE, configured_tiles, has_byte_tiles, tile_dot
 from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.saturate import can_pack, pack_saturated
-from sardonyx.codegen.emit.types import I32, I64, U8, U32, Type
+from sardonyx.codegen.emit.types import I8, I32, I64, U8, U32, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
-from sardonyx.codegen.kernels.byte_panels import HALF_RANGE, bytes_tiling, groups_of, left_shift, multiply_bytes
+from sardonyx.codegen.kernels.byte_panels import (
+    HALF_RANGE,
+    bytes_tiling,
+    group_unit,
+    groups_of,
+    left_shift,
+    multiply_bytes,
+    write_groups,
+)
 from sardonyx.codegen.kernels.gemm import Ahead
+from sardonyx.codegen.kernels.tile_products import (
+    TILE_HEIGHT,
+    TILE_ROWS,
+    TileOperands,
+    TileSums,
+    sums_elements,
+    write_tile_sums,
+)
 from sardonyx.codegen.kernels.tiles import Range, Tiling, cover_columns, cover_rows, tile_spans
 from sardonyx.codegen.target import Target
 from sardonyx.lazy_dataclasses import dataclass
@@ -104,6 +125,14 @@ class ByteStore:
         """Whether B' has zero points, by which the sums of the rows of A are multiplied."""
         return self.right_zero is not None or self.right == U8
 
+    def multiplied(self, target: Target) -> Type:
+        """Return the sign in which A is multiplied: its own in tiles, unless it was prepared for vectors."""
+        return self.left if has_byte_tiles(target) and not self.is_prepared else native_left(target)
+
+    def shift(self, target: Target) -> int:
+        """Return what was added to the numbers of A that are multiplied."""
+        return 0 if self.multiplied(target) == self.left else left_shift(target, self.left)
+
     @property
     def zeros(self) -> tuple[Zero, ...]:
         """The zero points that have a buffer."""
@@ -116,15 +145,17 @@ class PrepareParams:
 
     K: int
     """Numbers of a row."""
+    row_bytes: int
+    """From one prepared row to the next: `prepared_bytes`."""
 
     def words(self) -> list[int]:
         """Return the parameters as the kernel reads them."""
-        return [self.K, prepared_bytes(self.K)]
+        return [self.K, self.row_bytes]
 
 
-def prepared_bytes(K: int) -> int:
+def prepared_bytes(target: Target, K: int) -> int:
     """Return how many bytes a prepared row takes."""
-    return HEAD_BYTES + groups_of(K) * 4
+    return HEAD_BYTES + groups_of(K, group_unit(target)) * 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +181,9 @@ class ByteGemmParams:
     def blocked(target: Target, M: int, N: int, K: int, *, row_bytes: int, stride_a: int = 0, threads: int = 1) -> ByteGemmParams:
         """Return the parameters of a product, with blocks that suit the caches and `threads`."""
         shape = bytes_tiling(target)
-        height = shape.tiles[0][1][0]
-        pieces_m = -(-M // _ROWS) or 1
-        block_m = min(_round_up(-(-max(M, 1) // pieces_m), height), _ROWS)
+        height, most = (TILE_HEIGHT, TILE_ROWS) if has_byte_tiles(target) else (shape.tiles[0][1][0], _ROWS)
+        pieces_m = -(-M // most) or 1
+        block_m = min(_round_up(-(-max(M, 1) // pieces_m), height), most)
         pieces_m = -(-max(M, 1) // block_m)
         wanted = -(-_TASKS_PER_THREAD * threads // pieces_m) if threads > 1 else 1
         wanted = max(wanted, block_m * K * N // _TASK_PRODUCTS, 1)
@@ -178,7 +209,7 @@ def _round_up(number: int, unit: int) -> int:
 def write_prepare_rows(module: Module, symbol: str, kind: Type) -> None:
     """Write the kernel `symbol`: buffers A (elements of `kind`, U8 or I8) and rows (`prepared_bytes` each).
 
-    Parameters as PrepareParams. Behind the last number of a row are zeros, up to a whole group.
+    Parameters as PrepareParams. Behind the last number of a row are zeros, up to a whole group, or tile.
     """
     flips = left_shift(module.target, kind) != 0
     native, wide = native_left(module.target), module.target.vector_bytes
@@ -199,7 +230,7 @@ def write_prepare_rows(module: Module, symbol: str, kind: Type) -> None:
                 number = source.load(k) ^ (HALF_RANGE if flips else 0)
                 numbers.store(number, k)
                 rest.add(number.to(I32))
-            with b.loop(K, (K + 3) & -4) as k:
+            with b.loop(K, row_bytes - HEAD_BYTES) as k:
                 numbers.store(0, k)
             head.of(I32).store(b.sum_lanes(total.value) + rest.value, 0)
 
@@ -209,26 +240,40 @@ def write_byte_gemm(module: Module, symbol: str, store: ByteStore) -> None:
 
     C may not be memory that the kernel reads, but for an operand that is read by WHOLE, in place.
     """
-    shape = bytes_tiling(module.target)
-    flips = not store.is_prepared and left_shift(module.target, store.left) != 0
+    shape, kind = bytes_tiling(module.target), store.multiplied(module.target)
+    flips = not store.is_prepared and kind != store.left
     tiles = {
-        (vectors, height): _write_tile(module, f"{symbol}_{height}x{vectors}", shape, vectors, height, flips=flips)
+        (vectors, height): _write_tile(module, f"{symbol}_{height}x{vectors}", shape, vectors, height, kind, flips=flips)
         for vectors, heights in shape.tiles
         for height in heights
     }
     finish = {vectors: _write_finish(module, f"{symbol}_store{vectors}", shape, vectors, store) for vectors, _ in shape.tiles}
     parts = _Parts(shape, tiles, finish)
+    if not has_byte_tiles(module.target):
+        with module.kernel(symbol) as b:
+            _write_tasks(b, functools.partial(_write_block, b, parts, store, b.stack(I32, _ROWS * shape.panel, align=64)))
+        return
+    tile_sums = write_tile_sums(module, symbol, shape, tile_dot(kind, I8))
     with module.kernel(symbol) as b:
-        p = _params(b)
-        sums = b.stack(I32, _ROWS * shape.panel, align=64)
-        blocks_m, blocks_n = _blocks(p["M"], p["block_m"]), _blocks(p["N"], p["block_n"])
-        with b.loop(b.begin, b.end) as task:
-            batch, block = task // (blocks_m * blocks_n), task % (blocks_m * blocks_n)
-            m = block // blocks_n * p["block_m"]
-            n = block % blocks_n * p["block_n"]
-            rows = (m, b.min(m + p["block_m"], p["M"]))
-            columns = (n, b.min(n + p["block_n"], p["N"]))
-            _write_block(b, parts, store, sums, batch, rows, columns)
+        sums = b.stack(I32, sums_elements(shape.panel), align=64)
+
+        def by_tiles() -> None:
+            with configured_tiles(module, b):
+                _write_tasks(b, functools.partial(_write_tile_block, b, parts, tile_sums, store, sums))
+
+        by_vectors = functools.partial(_write_tasks, b, functools.partial(_write_block, b, parts, store, sums))
+        b.branch(_params(b)["M"] >= TILE, by_tiles, by_vectors)
+
+
+def _write_tasks(b: Kernel, write_block: Callable[[Register, Range, Range], None]) -> None:
+    """Write the loop over tasks: `write_block(batch, rows, columns)`."""
+    p = _params(b)
+    blocks_m, blocks_n = _blocks(p["M"], p["block_m"]), _blocks(p["N"], p["block_n"])
+    with b.loop(b.begin, b.end) as task:
+        batch, block = task // (blocks_m * blocks_n), task % (blocks_m * blocks_n)
+        m = block // blocks_n * p["block_m"]
+        n = block % blocks_n * p["block_n"]
+        write_block(batch, (m, b.min(m + p["block_m"], p["M"])), (n, b.min(n + p["block_n"], p["N"])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,10 +291,7 @@ class _Parts:
 def _write_block(b: Kernel, parts: _Parts, store: ByteStore, sums: Pointer, batch: Register, rows: Range, columns: Range) -> None:
     """Write one block of C: panel by panel, block by block of K, the rows within."""
     p, shape = _params(b), parts.shape
-    groups = (p["K"] + 3) // 4
-    panel_length = (groups + 1) * shape.panel
-    matrix = b.buffer(A, U8).at(batch * p["stride_a"])
-    panels = b.buffer(B, I32).at(batch * (_blocks(p["N"], b.const(I64, shape.panel)) * panel_length))
+    groups, panel_length, matrix, panels = _sides(b, shape, batch)
     start = HEAD_BYTES if store.is_prepared else 0
     pitch = b.select(groups > _BLOCK_GROUPS, b.const(I64, shape.panel), 0)
     for vectors, heights, (left, right) in cover_columns(b, shape, columns):
@@ -272,6 +314,34 @@ def _write_block(b: Kernel, parts: _Parts, store: ByteStore, sums: Pointer, batc
                             b.call_part(parts.finish[vectors], place, head, row, batch * p["M"] + m, n, b.const(I64, height))
 
 
+def _sides(b: Kernel, shape: Tiling, batch: Register) -> tuple[Register, Register, Pointer, Pointer]:
+    """Return groups of rows of B, words of a panel, and where A and B of a batch begin."""
+    p = _params(b)
+    groups = write_groups(b, p["K"])
+    length = (groups + 1) * shape.panel
+    panels = b.buffer(B, I32).at(batch * (_blocks(p["N"], b.const(I64, shape.panel)) * length))
+    return groups, length, b.buffer(A, U8).at(batch * p["stride_a"]), panels
+
+
+def _write_tile_block(
+    b: Kernel, parts: _Parts, tile_sums: TileSums, store: ByteStore, sums: Pointer, batch: Register, rows: Range, columns: Range
+) -> None:
+    """Write one block of C in matrix tiles."""
+    p, shape = _params(b), parts.shape
+    groups, length, matrix, panels = _sides(b, shape, batch)
+
+    def head(n: Register) -> Pointer:
+        return panels.at(n // shape.panel * length + n % shape.panel)
+
+    def finish(place: Pointer, m: Register, n: Register, count: Register, vectors: int) -> None:
+        row = matrix.at(m * p["row_bytes"])
+        b.call_part(parts.finish[vectors], place, head(n), row, batch * p["M"] + m, n, count)
+
+    left = matrix.at(HEAD_BYTES if store.is_prepared else 0)
+    operands = TileOperands(left, p["row_bytes"], p["M"], lambda n: head(n).at(shape.panel), groups, sums, finish)
+    tile_sums.write_block(b, operands, rows, columns)
+
+
 def _stride_ahead(b: Kernel, shape: Tiling, height: int, rows: Register, *, is_largest: bool) -> Register:
     """Return how many words a tile fetches at each step.
 
@@ -283,8 +353,8 @@ def _stride_ahead(b: Kernel, shape: Tiling, height: int, rows: Register, *, is_l
     return (tiles + (shape.panel - 1)) // tiles
 
 
-def _write_tile(module: Module, symbol: str, shape: Tiling, vectors: int, height: int, *, flips: bool) -> Kernel:
-    """Write one tile: the sums of a block of K, added to those before it."""
+def _write_tile(module: Module, symbol: str, shape: Tiling, vectors: int, height: int, kind: Type, *, flips: bool) -> Kernel:
+    """Write one tile in registers: the sums of a block of K, added to those before it."""
     is_largest = (vectors, height) == (shape.tiles[0][0], shape.tiles[0][1][0])
     with module.part(symbol, Address(U8), Address(I32), Address(I32), Address(I32), I64, I64, I64) as b:
         a, words, place, near = b.addresses
@@ -293,7 +363,7 @@ def _write_tile(module: Module, symbol: str, shape: Tiling, vectors: int, height
         zero = b.const(I32.vector(shape.lanes), 0)
         sums = [b.variable(zero) for _ in range(height * vectors)]
         rows, ahead = [a.at(row_bytes * i).of(U32) for i in range(height)], Ahead(near, stride, 1 if is_largest else vectors)
-        multiply_bytes(b, rows, words, shape.panel, depth, sums, flips=flips, ahead=ahead)
+        multiply_bytes(b, rows, words, shape.panel, depth, sums, left=kind, flips=flips, ahead=ahead)
         places = [i * shape.panel + j * shape.lanes for i in range(height) for j in range(vectors)]
         with b.when(first > 0):
             for total, index in zip(sums, places, strict=True):
@@ -360,7 +430,7 @@ class _Column:
 
     def _left_zero(self, row: Register | None) -> Register | None:
         """Return the zero points of A', for a row or for all; None for 0."""
-        shift = left_shift(self.b.target, self.store.left)
+        shift = self.store.shift(self.b.target)
         if self._left is None or self.store.left_zero is None:
             return self.b.const(I32, shift) if shift else None
         return self.b.buffer(self._left, self.store.left_zero.kind).load(0 if row is None else row).to(I32) + shift

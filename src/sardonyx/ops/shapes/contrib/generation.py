@@ -50,7 +50,10 @@ def beam_search(
     init_decoder: Graph | None = None,
     vocab_size: int = -1,
 ) -> tuple[Fact, ...]:
-    """Return sequences (B, returned, max_length), scores (B, returned), and per step (steps, B, beams, V); (B,) at the end."""
+    """Return sequences (B, returned, max_length), scores (B, returned), and per step (steps, B, beams, V).
+
+    WhisperBeamSearch goes on with the products of cross attention (B, returned, P, T, F) and with a probability (B,).
+    """
     _infer_bodies(call, encoder, init_decoder, decoder)
     B, length = _batch(input_ids), _element(max_length)
     beams: Dim = 1 if num_beams is None else _element(num_beams)
@@ -60,7 +63,7 @@ def beam_search(
         tensor(DataType.INT32, (B, returned, length)),
         tensor(DataType.FLOAT, (B, returned)),
         tensor(DataType.FLOAT, (anonymous(), B, beams, V)),
-        tensor(DataType.FLOAT),
+        tensor(DataType.FLOAT, (B, returned, anonymous(), anonymous(), anonymous())),
         tensor(DataType.FLOAT, (B,)),
     )[: call.output_count]
 

@@ -2,6 +2,12 @@
 
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules.quantize.defer_scales import DEFER_SCALES
+from sardonyx.optimize.rules.quantize.dequantize_after_moves import (
+    DEQUANTIZE_AFTER_CONCAT,
+    DEQUANTIZE_AFTER_MOVE,
+    DEQUANTIZE_AFTER_PAD,
+    QUANTIZE_BEFORE_CONCAT,
+)
 from sardonyx.optimize.rules.quantize.dequantize_scaled_weights import DEQUANTIZE_SCALED_WEIGHTS
 from sardonyx.optimize.rules.quantize.drop_clip_before_quantization import (
     DROP_CLIP_BEFORE_QUANTIZATION,
@@ -101,6 +107,10 @@ EXTENDED: tuple[Rule, ...] = (
     QUANTIZE_WHERE_SCALAR,
     PROPAGATE_DEQUANTIZATION,
     PROPAGATE_QUANTIZATION,
+    DEQUANTIZE_AFTER_MOVE,
+    DEQUANTIZE_AFTER_PAD,
+    DEQUANTIZE_AFTER_CONCAT,
+    QUANTIZE_BEFORE_CONCAT,
 )
 """The rules of level EXTENDED."""
 

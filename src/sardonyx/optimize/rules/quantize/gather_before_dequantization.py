@@ -4,11 +4,13 @@
 
 so that a large table of embeddings stays as small as it is stored. The numbers are the same.
 
-Left alone: scales by axis or block, which go with the table's axes; tables that are no constants.
+Left alone: scales by axis or block, which go with the table's axes; tables that are no constants; tables of fewer than 8 bits or of
+float8, which Gather does not take.
 """
 
 from __future__ import annotations
 
+from sardonyx.dtypes import DataType
 from sardonyx.ir import Value
 from sardonyx.optimize.helpers.quantized import dequantized, scale_of
 from sardonyx.optimize.match import Match
@@ -25,7 +27,12 @@ def _pattern(op: PatternBuilder, indices: Term) -> Term:
 
 def _check(match: Match) -> str | None:
     scale = scale_of(match.node("table/dequantize"))
-    return None if scale is not None and scale.is_single else "there is no single scale"
+    if scale is None or not scale.is_single:
+        return "there is no single scale"
+    return None if scale.dtype in _GATHERED else f"Gather takes no tables of {scale.dtype}"
+
+
+_GATHERED = frozenset((DataType.INT8, DataType.UINT8, DataType.INT16, DataType.UINT16, DataType.INT32))
 
 
 def _replace(op: Builder, match: Match, learned: None) -> Value:

@@ -35,6 +35,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "images.deform_conv": ("DeformConv",),
     "images.grid": ("GridSample", f"{_CONTRIB}GridSample"),
     "images.lrn": ("LRN",),
+    "images.plane_pool": ("AveragePool", "LpPool"),
     "images.pool_places": ("MaxPool",),
     "images.roi": ("MaxRoiPool", "RoiAlign"),
     "images.unpool": ("MaxUnpool",),

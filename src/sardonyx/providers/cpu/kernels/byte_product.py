@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.dots import native_left
 from sardonyx.codegen.emit.expr import ElementExpr, argument, substitute
+from sardonyx.codegen.emit.matrix_tiles import has_byte_tiles
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, I8, U8, Type
-from sardonyx.codegen.kernels.byte_panels import HALF_RANGE, bytes_tiling, pack_bytes, write_pack_bytes
+from sardonyx.codegen.kernels.byte_panels import HALF_RANGE, bytes_tiling, group_unit, pack_bytes, write_pack_bytes
 from sardonyx.codegen.kernels.pack import PackParams
 from sardonyx.codegen.kernels.quantized.byte_gemm import (
     COLUMN,
@@ -200,7 +201,7 @@ def pack_right(
         zero_way: how they are read.
         is_transposed: whether `value` is (N, K).
     """
-    weights, width = value.constant, bytes_tiling(low.target).panel
+    weights, width, unit = value.constant, bytes_tiling(low.target).panel, group_unit(low.target)
     shape = value.shape if value.shape is not None else ()
     is_vector = len(shape) == 1
     shape = (*shape, 1) if is_vector else shape
@@ -212,10 +213,10 @@ def pack_right(
         kind, point = I8, None
     batch = () if all(dim == 1 for dim in shape[:-2]) else shape[:-2]
     if weights is not None and not batch:
-        packed = low.packed(_packed, weights, width, is_transposed, of=value)
+        packed = low.packed(_packed, weights, width, unit, is_transposed, of=value)
         return RightSide(packed, kind, K, N, point, is_vector=is_vector)
     source = low.of(value)
-    words = (-(-K // 4) + 1) * width
+    words = (-(-K // (4 * unit)) * unit + 1) * width
     packed = low.temporary(DataType.INT32, (product(batch), -(-N // width), words))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
@@ -228,10 +229,10 @@ def pack_right(
     return RightSide(packed, kind, K, N, point, batch, is_vector)
 
 
-def _packed(weights: Tensor, width: int, is_transposed: bool) -> Array:
+def _packed(weights: Tensor, width: int, unit: int, is_transposed: bool) -> Array:
     matrix = weights.numpy()
     matrix = matrix.reshape(-1, 1) if matrix.ndim == 1 else matrix.reshape(matrix.shape[-2:])
-    return pack_bytes(matrix, width, is_transposed=is_transposed)
+    return pack_bytes(matrix, width, unit, is_transposed=is_transposed)
 
 
 def multiply_sides(low: Lowering, group: Group, left: LeftSide, right: RightSide, head: Head) -> None:
@@ -241,7 +242,8 @@ def multiply_sides(low: Lowering, group: Group, left: LeftSide, right: RightSide
     """
     target, shape = low.target, left.buffer.shape
     needs_sums = right.zero is not None or right.kind == U8
-    in_place = not needs_sums and left.kind == native_left(target) and shape[-1] % 4 == 0
+    is_native = left.kind == native_left(target) or has_byte_tiles(target)
+    in_place = not needs_sums and is_native and shape[-1] % (4 * group_unit(target)) == 0
     rows, is_shared = product(shape[-2:-1] if right.batch else shape[:-1]), all(dim == 1 for dim in shape[:-2])
     source = left.buffer if in_place else _prepared(low, group.node, left, product(shape[:-1]))
     expr, values = low.epilogue(group, head.expr)
@@ -264,7 +266,7 @@ def multiply_sides(low: Lowering, group: Group, left: LeftSide, right: RightSide
         m, n, k = sizes(rows), sizes(right.N), sizes(right.K)
         if sizes(shape[-1]) != k:
             raise InvalidArgument(f"{place_of(group.node)}: A has rows of {sizes(shape[-1])} elements, B columns of {k}")
-        row_bytes = k if in_place else prepared_bytes(k)
+        row_bytes = k if in_place else prepared_bytes(target, k)
         stride = 0 if is_shared or not right.batch else m * row_bytes
         params = ByteGemmParams.blocked(target, m, n, k, row_bytes=row_bytes, stride_a=stride, threads=low.threads)
         return params.words(), params.tasks(sizes.product(right.batch))
@@ -276,19 +278,15 @@ def multiply_sides(low: Lowering, group: Group, left: LeftSide, right: RightSide
 
 def _prepared(low: Lowering, node: Node, left: LeftSide, rows: Dim) -> Buffer:
     """Return the rows of A as prepared by a step."""
-    K = left.buffer.shape[-1]
-    made = low.temporary(DataType.UINT8, (rows, _prepared_dim(K)))
+    target, K = low.target, left.buffer.shape[-1]
+    group = 4 * group_unit(target)
+    made = low.temporary(DataType.UINT8, (rows, prepared_bytes(target, 0) + -(-K // group) * group))
 
     def plan(sizes: Sizes) -> tuple[Sequence[int], int]:
-        return PrepareParams(sizes(K)).words(), sizes(rows)
+        return PrepareParams(sizes(K), prepared_bytes(target, sizes(K))).words(), sizes(rows)
 
     low.move("Prepare", low.kernel(PrepareRowsKernel(left.kind)), [left.buffer, made], plan, node)
     return made
-
-
-def _prepared_dim(K: Dim) -> Dim:
-    """Return `prepared_bytes` of a dimension."""
-    return prepared_bytes(0) + -(-K // 4) * 4
 
 
 def _kind_of(buffer: Buffer) -> Type:

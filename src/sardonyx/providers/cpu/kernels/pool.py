@@ -30,7 +30,7 @@ from sardonyx.providers.cpu.operands import given, open_or_wrong, shape_of
 from sardonyx.providers.cpu.qlinear import saturated
 from sardonyx.providers.cpu.sizes import Sizes
 
-__all__: list[str] = []
+__all__ = ["fold_name", "windows_problem"]
 
 _BYTES = (DataType.INT8, DataType.UINT8)
 
@@ -54,7 +54,7 @@ class PoolSpec:
 
 
 def claim(node: Node) -> PoolSpec | str:
-    """Return what a pool, in either layout, folds, or why it cannot be compiled."""
+    """Return what a pool folds, or why it cannot be compiled."""
     data, result, view = given(node.inputs[0]), node.outputs[0], Pool.of(node)
     types = {data.dtype, result.dtype}
     if types != {DataType.FLOAT} and not (node.op_type == "MaxPool" and len(types) == 1 and data.dtype in _BYTES):
@@ -63,14 +63,19 @@ def claim(node: Node) -> PoolSpec | str:
         return "where the greatest elements are is asked for"
     if node.op_type == "LpPool" and view.order not in (1, 2):
         return f"a norm of order {view.order:g}"
-    fold = f"norm{view.order:.0f}" if node.op_type == "LpPool" else {"MaxPool": "max", "AveragePool": "mean"}[node.op_type]
-    element = argument_of(0, data.dtype or DataType.UNDEFINED)
-    return _windows_problem(node, view) or PoolSpec(
+    fold, element = fold_name(node, view), argument_of(0, data.dtype or DataType.UNDEFINED)
+    return windows_problem(node, view) or PoolSpec(
         view.window, len(view.window.kernel), fold, fold == "mean" and view.counts_padding, element, element
     )
 
 
-def _windows_problem(node: Node, view: Pool) -> str | None:
+def fold_name(node: Node, view: Pool) -> str:
+    """Return the name in FOLDS of what a pool does with a window."""
+    return f"norm{view.order:.0f}" if node.op_type == "LpPool" else {"MaxPool": "max", "AveragePool": "mean"}[node.op_type]
+
+
+def windows_problem(node: Node, view: Pool) -> str | None:
+    """Return why the windows of a pool, in either layout, cannot be folded by a kernel; None where they can."""
     data, result, kernel = given(node.inputs[0]), node.outputs[0], view.sliding.kernel_shape
     if len(kernel) not in (1, 2, 3) or {len(shape_of(data)), len(shape_of(result))} != {len(kernel) + 2}:
         return f"a window of {len(kernel)} axes over {len(shape_of(data))} dimensions"
@@ -88,7 +93,7 @@ def claim_quantized(node: Node) -> PoolSpec | str:
     mean = argument(0, F32) / y_scale + y_zero
     before, after = (x.to(F32) - x_zero) * x_scale, saturated(mean, x.type)
     window = view.window
-    return _windows_problem(node, view) or PoolSpec(window, len(window.kernel), "mean", view.counts_padding, before, after)
+    return windows_problem(node, view) or PoolSpec(window, len(window.kernel), "mean", view.counts_padding, before, after)
 
 
 def claim_global(node: Node) -> PoolSpec | str:

@@ -58,6 +58,8 @@ class BeamResult:
     """(steps, B, beams, V), zero for steps that were not made; empty unless kept."""
     first_logits: Array
     """(rows, V): the scores of the first step as the decoder gave them."""
+    paths: Array
+    """(B, returned, advances): the row that each advance of the decoder read a sequence's token in; -1 where it read none."""
 
 
 class _BestSequences:
@@ -65,13 +67,13 @@ class _BestSequences:
 
     def __init__(self, settings: BeamSettings) -> None:
         self._settings = settings
-        self.best: list[tuple[np.float32, Array]] = []
+        self.best: list[tuple[np.float32, Array, Array]] = []
         self.is_done = False
 
-    def add(self, sequence: Array, total: np.float32) -> None:
+    def add(self, sequence: Array, path: Array, total: np.float32) -> None:
         score = total / np.float32(len(sequence)) ** np.float32(self._settings.length_penalty)
-        place = sum(bool(kept >= score) for kept, _ in self.best)
-        self.best.insert(place, (score, sequence))
+        place = sum(bool(kept[0] >= score) for kept in self.best)
+        self.best.insert(place, (score, sequence, path))
         del self.best[self._settings.beams :]
 
     def close(self, best_open: np.float32, length: int) -> None:
@@ -88,24 +90,27 @@ def search_beams(decoder: Decoder, rules: ScoreRules, prompt: Array, settings: B
     check_output_size((len(prompt) * beams, settings.max_length), 8)
     kept = [_BestSequences(settings) for _ in prompt]
     sequences: Array = np.repeat(prompt, beams, axis=0)
+    paths: Array = np.empty((len(sequences), 0), np.int64)
     totals: Array = np.full((len(prompt), beams), _CLOSED)
     totals[:, :1] = 0
     logits = first_logits = _cut(decoder.start(), settings, len(sequences))
     recorded: list[Array] = []
     while True:
         scores = log_softmax(logits)
-        rules.apply(scores, sequences, is_first=sequences.shape[1] == prompt.shape[1])
+        rules.apply(scores, sequences, step=sequences.shape[1] - prompt.shape[1])
         scores += totals.reshape(-1, 1)
         if settings.keeps_scores:
             recorded.append(scores.reshape(len(prompt), beams, -1).copy())
-        tokens, rows = _choose(scores.reshape(len(prompt), -1), sequences, totals, kept, settings)
+        tokens, rows = _choose(scores.reshape(len(prompt), -1), sequences, paths, totals, kept, settings)
         sequences = np.concatenate([sequences[rows], tokens[:, None].astype(sequences.dtype)], axis=1)
+        paths = paths[rows]
         if sequences.shape[1] >= settings.max_length or all(item.is_done for item in kept):
             break
         logits = _cut(decoder.advance(tokens, rows, sequences), settings, len(sequences))
-    found, found_scores = _finish(sequences, totals, kept, settings)
+        paths = np.concatenate([paths, np.arange(len(sequences))[:, None]], axis=1)
+    _add_open(sequences, paths, totals, kept, beams)
     steps = settings.max_length - prompt.shape[1]
-    return BeamResult(found, found_scores, _stack(recorded, steps), first_logits)
+    return BeamResult(*_best(kept, settings), _stack(recorded, steps), first_logits, _best_paths(kept, settings, paths.shape[1]))
 
 
 def log_softmax(logits: Array) -> Array:
@@ -126,7 +131,7 @@ def _cut(logits: Array, settings: BeamSettings, rows: int) -> Array:
 
 
 def _choose(
-    scores: Array, sequences: Array, totals: Array, kept: list[_BestSequences], settings: BeamSettings
+    scores: Array, sequences: Array, paths: Array, totals: Array, kept: list[_BestSequences], settings: BeamSettings
 ) -> tuple[Array, Array]:
     """Return the next token of each row and the row that it goes on from; changes `totals` and `kept`."""
     beams, vocabulary = settings.beams, scores.shape[1] // settings.beams
@@ -143,7 +148,7 @@ def _choose(
             row, token = first + choice // vocabulary, choice % vocabulary
             if token == settings.end:
                 if rank < beams:
-                    item.add(sequences[row], scores[batch, choice])
+                    item.add(sequences[row], paths[row], scores[batch, choice])
                 continue
             tokens[first + count], rows[first + count] = token, row
             totals[batch, count] = scores[batch, choice]
@@ -164,18 +169,30 @@ def best_places(scores: Array, count: int) -> Array:
     return chosen
 
 
-def _finish(sequences: Array, totals: Array, kept: list[_BestSequences], settings: BeamSettings) -> tuple[Array, Array]:
-    """Return the best sequences and their scores, with the open rows of what is not done among them."""
+def _add_open(sequences: Array, paths: Array, totals: Array, kept: list[_BestSequences], beams: int) -> None:
+    """Put the open rows of what is not done among its best sequences; changes `kept`."""
+    for batch, item in enumerate(kept):
+        for row in () if item.is_done else range(batch * beams, (batch + 1) * beams):
+            item.add(sequences[row], paths[row], totals.flat[row])
+
+
+def _best(kept: list[_BestSequences], settings: BeamSettings) -> tuple[Array, Array]:
+    """Return the best sequences and their scores."""
     found = np.full((len(kept), settings.returned, settings.max_length), settings.pad, np.int32)
     scores = np.zeros((len(kept), settings.returned), np.float32)
     for batch, item in enumerate(kept):
-        if not item.is_done:
-            for beam in range(settings.beams):
-                item.add(sequences[batch * settings.beams + beam], totals[batch, beam])
-        for place, (score, sequence) in enumerate(item.best[: settings.returned]):
+        for place, (score, sequence, _) in enumerate(item.best[: settings.returned]):
             found[batch, place, : len(sequence)] = sequence
             scores[batch, place] = score
     return found, scores
+
+
+def _best_paths(kept: list[_BestSequences], settings: BeamSettings, advances: int) -> Array:
+    found = np.full((len(kept), settings.returned, advances), -1, np.int64)
+    for batch, item in enumerate(kept):
+        for place, (_, _, path) in enumerate(item.best[: settings.returned]):
+            found[batch, place, : len(path)] = path
+    return found
 
 
 def _stack(recorded: list[Array], steps: int) -> Array:

@@ -77,6 +77,7 @@ class EncoderDecoder:
     encoder: (encoder_input_ids, encoder_attention_mask, decoder_input_ids) -> (logits, encoder_hidden_states, present_key_self_0 …,
     present_key_cross_0 …), or the cross states alone. decoder: (input_ids, encoder_attention_mask, encoder_hidden_states,
     past_key_self_0 …, past_key_cross_0 …) -> (logits, present_key_self_0 …). Either leaves out inputs that it does not need.
+    A decoder may end its outputs with what the queries and keys of each layer's cross attention multiply to.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class EncoderDecoder:
         self._beams, self._max_length = beams, max_length
         self._states: list[Array] = []
         self._cross: list[Array] = []
+        self._products: list[Array] = []
 
     def start(self) -> Array:
         """Run the encoder on the batch, and spread what it gives over the beams."""
@@ -127,8 +129,28 @@ class EncoderDecoder:
 
     def _run(self, known: Mapping[str, Array]) -> Array:
         logits, *states = self._decoder(*_feeds(_graph(self._decoder), known, [*self._states, *self._cross]))
-        self._states = states[: len(self._states)]
+        self._states, self._products = states[: len(self._states)], states[len(self._states) :]
         return _last(logits)
+
+    def products_of_layers(self) -> list[Array]:
+        """Return what queries and keys of cross attention multiplied to in the last step, (rows, heads, 1, F) for each layer.
+
+        Raises:
+            InvalidArgument: the decoder does not end its outputs with them.
+        """
+        layers = len(self._states) // 2
+        if not layers or len(self._products) != layers:
+            raise InvalidArgument(
+                f"decoder_output_cross_qk is set, and the decoder has {len(self._products)} outputs behind its states; "
+                f"expected the products of queries and keys of its {layers} layers"
+            )
+        for product in self._products:
+            if product.ndim != 4 or product.shape[2] == 0 or product.shape != self._products[0].shape:
+                shapes = ", ".join(str(item.shape) for item in self._products)
+                raise InvalidArgument(
+                    f"the decoder's products of queries and keys have shapes {shapes}; expected (rows, heads, 1, keys) alike"
+                )
+        return self._products
 
     @property
     def _takes_one_token(self) -> bool:

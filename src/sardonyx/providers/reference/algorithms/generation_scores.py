@@ -77,7 +77,7 @@ class ScoreRules:
     vocab_mask: Array | None = None
     """(V,): 0 forbids a token."""
     prefix_vocab_mask: Array | None = None
-    """(batch, V): 0 forbids a token in the first step."""
+    """(batch, V): 0 forbids a token in the first step, and in those whose tokens are forced before it."""
     min_length: int = 0
     """The end does not come before this length."""
     temperature: float = 1.0
@@ -88,16 +88,18 @@ class ScoreRules:
     """What is taken off the scores of the tokens that `presence_mask` names."""
     timestamps: WhisperTokens | None = None
     """Rules of Whisper."""
+    forced: Array | None = None
+    """(batch, count): the first tokens behind the prompt; one below 0 leaves its step open."""
 
-    def apply(self, scores: Array, sequences: Array, *, is_first: bool) -> None:
-        """Apply the rules; changes `scores`."""
+    def apply(self, scores: Array, sequences: Array, *, step: int) -> None:
+        """Apply the rules in front of token `step` behind the prompt, counted from 0; changes `scores`."""
         if self.repetition_penalty != 1:
             self._penalize_repetition(scores, sequences)
         if 0 < self.no_repeat_ngram_size <= sequences.shape[1]:
             self._forbid_ngrams(scores, sequences)
         if self.vocab_mask is not None:
             scores[:, _mask(self.vocab_mask, scores.shape[1:]) == 0] = _FORBIDDEN
-        if self.prefix_vocab_mask is not None and is_first:
+        if self.prefix_vocab_mask is not None and step <= self._forced_steps:
             scores[self._per_row("prefix_vocab_mask", self.prefix_vocab_mask, scores) == 0] = _FORBIDDEN
         if sequences.shape[1] < self.min_length and 0 <= self.end < scores.shape[1]:
             scores[:, self.end] = _FORBIDDEN
@@ -107,6 +109,19 @@ class ScoreRules:
             scores -= self._per_row("presence_mask", self.presence_mask, scores) * np.float32(self.presence_penalty)
         if self.timestamps is not None:
             self.timestamps.apply(scores, sequences)
+        if self.forced is not None and step < self._forced_steps:
+            self._force(scores, self.forced[:, step])
+
+    @property
+    def _forced_steps(self) -> int:
+        return 0 if self.forced is None else self.forced.shape[1]
+
+    def _force(self, scores: Array, tokens: Array) -> None:
+        """Give the score 0 to the token (batch,) of each batch element, and forbid the others, where it is in the vocabulary."""
+        wanted = np.repeat(tokens, len(scores) // len(tokens))
+        rows = np.flatnonzero((wanted >= 0) & (wanted < scores.shape[1]))
+        scores[rows] = _FORBIDDEN
+        scores[rows, wanted[rows]] = 0
 
     def _penalize_repetition(self, scores: Array, sequences: Array) -> None:
         used = np.zeros(scores.shape, np.bool_)

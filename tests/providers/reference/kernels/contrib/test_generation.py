@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from support.generation_models import VOCABULARY, cross_encoder_decoder, encoder_decoder, language_model, loop_model, whisper
+from support.generation_models import (
+    VOCABULARY,
+    cross_encoder_decoder,
+    encoder_decoder,
+    language_model,
+    loop_model,
+    whisper,
+    whisper_with_products,
+)
 
 import sardonyx
 from sardonyx.dtypes import Array
@@ -139,6 +147,76 @@ def test_WhisperBeamSearch_tells_how_likely_silence_is() -> None:
     assert silence.shape == (2,)
     assert (silence > 0).all()
     assert (silence < 1).all()
+
+
+def searched(seed: int, beams: int, returned: int, **more: Array) -> tuple[Array, Array]:
+    """The sequences that start with two tokens, and the products of queries and keys of cross attention."""
+    given: dict[str, Any] = {
+        "features": FEATURES,
+        "most": ints(9),
+        "least": ints(1),
+        "beams": ints(beams),
+        "returned": ints(returned),
+        "length": floats(1),
+        "repetition": floats(1),
+        "vocabulary": (np.arange(VOCABULARY) != TOKENS["pad_token_id"]).astype(np.int32),
+        "prompt": np.array([[3, 4], [3, 6]], np.int32),
+        **more,
+    }
+    places = [
+        "features",
+        "most",
+        "least",
+        "beams",
+        "returned",
+        "length",
+        "repetition",
+        "vocabulary",
+        "",
+        "",
+        "prompt",
+        "",
+        "pairs",
+        "extra",
+    ]
+    inputs: Inputs = [(name if name in given else "", given.get(name)) for name in places]
+    encoder, decoder = whisper_with_products(seed)
+    model = loop_model("WhisperBeamSearch", inputs, 1, decoder=decoder, encoder=encoder, decoder_output_cross_qk=1, **TOKENS)
+    model.graph.node[0].output.extend(["", "", "products"])
+    model.graph.output.add(name="products").type.tensor_type.elem_type = 1
+    sequences, products = sardonyx.InferenceSession(model.SerializeToString()).run(None, given)
+    return sequences, products
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_WhisperBeamSearch_gives_the_products_of_each_sequence(seed: int) -> None:
+    """A sequence of several beams has the products that it has alone, when its tokens are forced."""
+    sequences, products = searched(seed, 3, 2)
+    assert products.shape == (2, 2, 2, 6, FEATURES.shape[2])
+    for place in range(2):
+        said = sequences[:, place, 2:]
+        alone, expected = searched(seed, 1, 1, extra=np.where(said == TOKENS["pad_token_id"], -1, said))
+        for batch, count in enumerate((said != TOKENS["pad_token_id"]).sum(axis=1)):
+            np.testing.assert_array_equal(alone[batch, 0, 2 : 2 + count], said[batch, :count])
+            np.testing.assert_allclose(products[batch, place, :, :count], expected[batch, 0, :, :count], rtol=1e-5, atol=1e-6)
+            assert not products[batch, place, :, count:].any()
+
+
+def test_pairs_choose_products() -> None:
+    """Each pair is a layer and one of its heads, in the order in which they are given."""
+    _, whole = searched(0, 2, 1)
+    _, chosen = searched(0, 2, 1, pairs=np.array([[0, 1], [0, 0], [0, 1]], np.int32))
+    np.testing.assert_array_equal(chosen, whole[:, :, [1, 0, 1]])
+
+
+def test_products_that_no_decoder_gives_are_refused() -> None:
+    """The message names the attribute that is missing, the pair that does not exist, or the shape."""
+    with pytest.raises(sardonyx.InvalidArgument, match="names head 2 of layer 0; the decoder has 1 layers of 2 heads"):
+        searched(0, 2, 1, pairs=np.array([[0, 2]], np.int32))
+    with pytest.raises(sardonyx.InvalidArgument, match="cross_qk_layer_head has shape"):
+        searched(0, 2, 1, pairs=np.array([[0, 1, 2]], np.int32))
+    with pytest.raises(sardonyx.InvalidArgument, match="extra_decoding_ids has shape"):
+        searched(0, 2, 1, extra=np.zeros((3, 1), np.int32))
 
 
 @pytest.mark.parametrize("end", [5, 9, 18])

@@ -1,4 +1,4 @@
-"""MaxPool whose second output is read: the greatest elements, and where they are."""
+"""MaxPool: the greatest elements, and where they are, if that is read."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from sardonyx.codegen.kernels.images.pool_places import write_pool_places
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
-from sardonyx.ir import Node
+from sardonyx.ir import Node, Value
 from sardonyx.ops.views.pool import Pool
 from sardonyx.ops.views.window import Window
 from sardonyx.providers.cpu.claims import lowers
-from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.fuse import Group, Member
+from sardonyx.providers.cpu.kernels.elementwise import joins_alone
+from sardonyx.providers.cpu.kernels.images import plane_pool
 from sardonyx.providers.cpu.kernels.windows import conv_axes, place_window, problem_of
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
@@ -40,12 +42,25 @@ class PlacesSpec:
     """Whether indices count the first spatial axis fastest."""
 
 
-def claim(node: Node) -> PlacesSpec | str:
+@dataclasses.dataclass(frozen=True, slots=True)
+class MaxPoolSpec:
+    """A MaxPool, with indices or without."""
+
+    found: PlacesSpec | plane_pool.PlanePoolSpec
+    """What it finds."""
+
+
+def claim(node: Node) -> MaxPoolSpec | str:
+    """Return what a MaxPool finds, or why it cannot be compiled."""
+    reads_places = any(value.use_count for value in node.outputs[1:])
+    found = claim_places(node) if reads_places else plane_pool.claim(node)
+    return found if isinstance(found, str) else MaxPoolSpec(found)
+
+
+def claim_places(node: Node) -> PlacesSpec | str:
     """Return what a MaxPool whose indices are read finds, or why it cannot be compiled."""
     x, view = given(node.inputs[0]), Pool.of(node)
     rank = len(view.sliding.kernel_shape)
-    if len(node.outputs) < 2:
-        return "its indices are not asked for"
     if x.dtype not in _KINDS:
         return f"places of elements of type {x.dtype}"
     if not 1 <= rank <= _MOST_AXES or len(shape_of(x)) != rank + 2:
@@ -71,9 +86,21 @@ class PoolPlacesKernel:
         write_pool_places(module, symbol, self.kind, self.rank)
 
 
-@lowers("MaxPool", claim=claim)
-def max_pool(low: Lowering, group: Group, spec: PlacesSpec) -> None:
-    """Go through the windows of a row after another."""
+def _joins(group: Group, spec: MaxPoolSpec, member: Member, value: Value) -> bool:
+    return isinstance(spec.found, plane_pool.PlanePoolSpec) and joins_alone(group, spec, member, value)
+
+
+@lowers("MaxPool", claim=claim, joins=_joins)
+def max_pool(low: Lowering, group: Group, spec: MaxPoolSpec) -> None:
+    """Fold windows alone, or go through the windows of a row after another."""
+    if isinstance(spec.found, PlacesSpec):
+        find_places(low, group, spec.found)
+    else:
+        plane_pool.lower(low, group, spec.found)
+
+
+def find_places(low: Lowering, group: Group, spec: PlacesSpec) -> None:
+    """Add the step that finds the greatest elements and where they are."""
     node, window = group.node, spec.window
     x, y, indices = low.of(node.inputs[0]), low.result(node.outputs[0]), low.result(node.outputs[1])
 

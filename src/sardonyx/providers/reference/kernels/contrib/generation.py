@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sardonyx import errors
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.beam_search import BeamResult, BeamSettings, log_softmax, search_beams
+from sardonyx.providers.reference.algorithms.cross_products import CrossProducts
 from sardonyx.providers.reference.algorithms.dimensions import as_float, as_int, check_output_size
 from sardonyx.providers.reference.algorithms.generation_decoders import Decoder, EncoderDecoder, LanguageModel
 from sardonyx.providers.reference.algorithms.generation_scores import ScoreRules, WhisperTokens
@@ -237,10 +237,16 @@ def whisper_beam_search(
 ) -> tuple[Array | None, ...]:
     """Compute BeamSearch on the features (B, mels, frames) of Whisper, with its rules for timestamps where logits_processor is 1.
 
-    The fifth output is the probability (B,) of no_speech_token_id in the first step. Source: com.microsoft WhisperBeamSearch.
+    The fourth output (B, returned, P, T, F) has the products of a query with the F keys of the encoder, for each token of a
+    sequence that the decoder read, in P pairs of layer and head that `cross_qk_layer_head` (P, 2) chooses; 0 behind a
+    sequence's end. The fifth is the probability (B,) of no_speech_token_id in the first step. `extra_decoding_ids` (B,
+    count) are the first tokens to go on with, as far as they are 0 or more. Source: com.microsoft WhisperBeamSearch.
     """
-    if decoder_output_cross_qk or (len(call.present) > 3 and call.present[3]) or extra_decoding_ids is not None:
-        raise errors.NotImplemented("WhisperBeamSearch gives no cross_qk; take that output, and extra_decoding_ids, away")
+    gives_products = len(call.present) > 3 and call.present[3]
+    if gives_products and not decoder_output_cross_qk:
+        raise InvalidArgument(
+            "the output cross_qk is asked for, and decoder_output_cross_qk is 0; expected 1, and a decoder that gives it"
+        )
     settings = _settings(
         call,
         max_length,
@@ -270,14 +276,17 @@ def whisper_beam_search(
         min_length=_as_length(min_length),
         temperature=1.0 if temperature is None else as_float(temperature, "temperature"),
         timestamps=tokens if _asks_for_timestamps(logits_processor) else None,
+        forced=_forced(extra_decoding_ids, len(input_features)),
     )
     prompt = _decoder_prompt(len(input_features), decoder_input_ids, decoder_start_token_id, settings.max_length)
     model = EncoderDecoder(encoder, decoder, {"encoder_input_ids": input_features}, prompt, settings.beams, settings.max_length)
-    found = search_beams(model, rules, prompt, settings)
+    recorder = CrossProducts(model, cross_qk_layer_head) if gives_products else None
+    found = search_beams(model if recorder is None else recorder, rules, prompt, settings)
     silence = None
     if len(call.present) > 4 and call.present[4]:
         silence = _probability(found, settings.beams, no_speech_token_id).astype(np.float32)
-    return found.sequences, found.scores, found.step_scores, None, silence
+    products = None if recorder is None else recorder.along(found.paths)
+    return found.sequences, found.scores, found.step_scores, products, silence
 
 
 def _settings(
@@ -365,6 +374,13 @@ def _asks_for_timestamps(logits_processor: Array | None) -> bool:
     return logits_processor is not None and as_int(logits_processor, "logits_processor") == 1
 
 
+def _forced(given: Array | None, batch: int) -> Array | None:
+    """Return the tokens (batch, count) that a search begins with."""
+    if given is not None and (given.ndim != 2 or len(given) != batch):
+        raise InvalidArgument(f"extra_decoding_ids has shape {given.shape}; expected ({batch}, count)")
+    return given
+
+
 def _whisper_tokens(
     end: int, start: int, begin: int = -1, no_timestamps: int = -1, start_of_lm: int = -1, translate: int = -1, transcribe: int = -1
 ) -> WhisperTokens:
@@ -392,7 +408,7 @@ def _follow(
     logits = model.start()
     while True:
         scores = (logits[:, :vocabulary] if vocabulary > 0 else logits).copy()
-        rules.apply(scores, sequences, is_first=sequences.shape[1] == prompt.shape[1])
+        rules.apply(scores, sequences, step=sequences.shape[1] - prompt.shape[1])
         tokens = choose(scores)
         ended |= tokens == rules.end
         tokens = np.where(ended, pad, tokens).astype(np.int32)
