@@ -22,6 +22,8 @@ from sardonyx.providers.cpu.storage import Home, Storage
 
 __all__ = ["Rebinder", "TracedSizes"]
 
+_MOST_RECORDINGS = 4
+"""How many are kept: prompts and single tokens in turn, each below and above a size at which a plan decides otherwise."""
 _LEAST_SERVED, _MOST_WAITS = 4, 64
 """For how many bindings a recording should serve, and how many are made without one, at most, after such as did not."""
 
@@ -66,7 +68,7 @@ class Rebinder:
         self._in_arena = [any(storage.homes[buffer.root][0] is Home.ARENA for buffer in step.buffers) for step in storage.steps]
         self._latest: Planned | None = None
         self._places: ArenaPlaces | None = None
-        self._recording: Recording | None = None
+        self._recordings: tuple[Recording, ...] = ()
         self._changed: AbstractSet[str] = frozenset()
         self._served = self._waits = self._waited = 0
 
@@ -85,21 +87,24 @@ class Rebinder:
 
     def _replay(self, sizes: Sizes, place: Place) -> Placed | None:
         """Return a binding by what was recorded; None where plans have to be asked."""
-        recording, places = self._recording, self._places
-        numbers = None if recording is None else recording.numbers(sizes.symbols)
-        if recording is None or places is None or numbers is None:
-            return None
-        places = recording.places(numbers, self._storage, places)
-        traced = TracedSizes(sizes.symbols)
+        for recording in self._recordings:
+            numbers = recording.numbers(sizes.symbols)
+            if numbers is not None and self._places is not None:
+                return self._replayed(recording, numbers, self._places, sizes, place)
+        return None
+
+    def _replayed(
+        self, recording: Recording, numbers: Sequence[int], before: ArenaPlaces, sizes: Sizes, place: Place
+    ) -> Placed | None:
+        places, traced = recording.places(numbers, self._storage, before), TracedSizes(sizes.symbols)
         calls = {index: self._made(index, places.offsets, traced, place).call for index in recording.asked}
         try:
             placed = recording.bind(numbers, places, calls)
         except OverflowError:
             return None
-        if placed is None:
-            return None
-        self._places = places
-        self._served += 1
+        if placed is not None:
+            self._places = places
+            self._served += 1
         return placed
 
     def _plan(self, sizes: Sizes, place: Place, make_table: Callable[[Sequence[KernelCall]], StepTable]) -> Planned:
@@ -127,7 +132,7 @@ class Rebinder:
         planned = self._latest = Planned(places, table, sizes.symbols, steps)
         self._places = places
         if changed and self._is_worth_recording(changed):
-            self._recording = record(self._storage, planned, changed, place)
+            self._recordings = (record(self._storage, planned, changed, place), *self._recordings)[:_MOST_RECORDINGS]
         self._changed = changed or frozenset()
         return planned
 
@@ -144,7 +149,7 @@ class Rebinder:
         if self._waited < self._waits:
             self._waited += 1
             return False
-        is_stale = self._recording is not None and self._served < _LEAST_SERVED
+        is_stale = self._recordings and self._served < _LEAST_SERVED
         self._waits = min(2 * self._waits + 1, _MOST_WAITS) if is_stale else 0
         self._served = self._waited = 0
         return True
