@@ -226,7 +226,8 @@ def _bound_step(
     if not isinstance(step, ProgramStep):
         raise ValueError("a copy is not bound")
     places = tuple(offsets.get((index, slot)) for slot in step.outputs)
-    makers = tuple(_maker(step.memory, spec, results) for spec in bound.outputs)
+    made = {id(spec): _maker(step.memory, spec, results) for spec in {id(spec): spec for spec in bound.outputs}.values()}
+    makers = tuple([made[id(spec)] for spec in bound.outputs])
     return BoundStep(bound, places, makers, offsets.get((index, None), 0))
 
 

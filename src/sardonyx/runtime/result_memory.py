@@ -37,8 +37,19 @@ class _Block(_Bytes):
 class _Part(_Bytes):
     """The bytes of one result. As its class is another one, NumPy has it as the base of all arrays in it: it ends with the last."""
 
+    home: _Home | None = None
+    """Where its block goes when it ends; None for a part of a part."""
+
+    def __del__(self) -> None:
+        if self.home is not None:
+            found, capacity, block = self.home
+            memory = found()
+            if memory is not None:
+                memory.keep(capacity, block)
+
 
 _Idle: TypeAlias = "collections.deque[_Block]"
+_Home: TypeAlias = "tuple[weakref.ref[ResultMemory], int, _Block]"
 
 
 class ResultMemory:
@@ -47,6 +58,7 @@ class ResultMemory:
     def __init__(self, most: int) -> None:
         """Keep nothing yet, and at most `most` blocks that no result lies in."""
         self._most = most
+        self._reference = weakref.ref(self)
         self._idle: dict[int, _Idle] = {}
 
     def take(self, size_bytes: int) -> Array:
@@ -60,7 +72,7 @@ class ResultMemory:
             block = _Block((capacity + _ALIGNMENT,), np.uint8)
         first = -block.ctypes.data % _ALIGNMENT
         part = block[first : first + size_bytes].view(_Part)
-        weakref.finalize(part, _give_back, weakref.ref(self), capacity, block).atexit = False
+        part.home = self._reference, capacity, block
         return part
 
     @property
@@ -96,9 +108,3 @@ def _capacity(size_bytes: int) -> int:
     """Return the least size of a block that holds so many bytes."""
     step = 1 << max(size_bytes.bit_length() - _CLASSES.bit_length(), 0)
     return -(-size_bytes // step) * step
-
-
-def _give_back(memory: weakref.ref[ResultMemory], capacity: int, block: _Block) -> None:
-    found = memory()
-    if found is not None:
-        found.keep(capacity, block)

@@ -105,7 +105,7 @@ class NativeRuns:
             if arrays is not None:
                 key = tuple([array.shape for array in arrays])
                 sizes = self.sizes(key)
-                if sizes is not None and _makes_none(sizes.bound):
+                if sizes is not None and _makes_none(sizes.bound) and _is_small(sizes):
                     if self._entry is None or not self._entry.takes(key):
                         self._entry = _Entry(self, sizes, run)
                     self._entry.add(key, sizes, self.program)
@@ -164,7 +164,7 @@ class _Entry:
         inputs = zip(runs.inputs, runs.types, defaults, strict=True)
         outputs = zip(runs.outputs, results, strict=True)
         self._runs, self._generation, self._table = runs, runs.code.generation, words([0] * len(SHAPES) * _SHAPES_KEPT)
-        self._known: dict[Key, _Lanes | None] = {}
+        self._known: dict[Key, _Lanes] = {}
         pointed = {
             "inputs": words(
                 [word for name, kind, at in inputs for word in (id(name), id(kind.dtype.numpy), len(kind.shape or ()), at)]
@@ -195,11 +195,11 @@ class _Entry:
         return self._generation == self._runs.code.generation and (key in self._known or len(self._known) < _SHAPES_KEPT)
 
     def add(self, key: Key, sizes: BoundStep, program: NativeProgram) -> None:
-        """Have runs of these shapes find a lane, unless they are too large."""
+        """Have runs of these shapes find a lane."""
         if key not in self._known:
-            self._known[key] = _Lanes(program, sizes) if _is_small(sizes) else None
+            self._known[key] = _Lanes(program, sizes)
         lanes = self._known[key]
-        if lanes is None or not lanes.add():
+        if not lanes.add():
             return
         first = len(SHAPES) * list(self._known).index(key)
         if self._table[first + SHAPES.index("lanes")]:
@@ -217,7 +217,7 @@ class _Entry:
     @property
     def scratch_bytes(self) -> int:
         """How much memory its lanes work in."""
-        return sum(lanes.scratch_bytes for lanes in self._known.values() if lanes is not None)
+        return sum(lanes.scratch_bytes for lanes in self._known.values())
 
 
 class _Lanes:

@@ -4,7 +4,7 @@ import pytest
 
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import symbol
-from sardonyx.providers.cpu.sizes import Sizes, solvable_symbols, solve
+from sardonyx.providers.cpu.sizes import Sizes, first_alike, solvable_symbols, solve
 
 _N, _S = symbol("n"), symbol("s")
 
@@ -50,3 +50,19 @@ def test_what_does_not_follow_is_not_checked() -> None:
     assert sizes(_N) == 2
     with pytest.raises(KeyError):
         sizes(_S)
+
+
+def test_items_that_are_alike_have_one_first_place() -> None:
+    """The place of the first that equals them."""
+    assert first_alike([]) == []
+    assert first_alike([(_N, 3), (_S,), (_N, 3), (_S,), (_N,)]) == [0, 1, 0, 1, 4]
+
+
+def test_inputs_of_one_shape_are_looked_at_once() -> None:
+    """Where they have the size of the first; another one is refused as ever."""
+    declared = [(_N, 3), (_N, 3), (_S,)]
+    alike = first_alike(declared)
+    assert solve(["a", "b", "c"], declared, [(2, 3), (2, 3), (5,)], alike=alike).symbols == {"n": 2, "s": 5}
+    for wrong in ((4, 3), (2, 4), (2,), None):
+        with pytest.raises(InvalidArgument, match="b "):
+            solve(["a", "b", "c"], declared, [(2, 3), wrong, (5,)], alike=alike)

@@ -26,7 +26,7 @@ from sardonyx.providers.cpu.guard import Fence, place_fenced
 from sardonyx.providers.cpu.library import timed_driver_for
 from sardonyx.providers.cpu.planning import impossible_buffers, plan_steps
 from sardonyx.providers.cpu.rebind import Rebinder
-from sardonyx.providers.cpu.sizes import Sizes, solve
+from sardonyx.providers.cpu.sizes import Sizes, first_alike, solve
 from sardonyx.providers.cpu.steps import STATUS, Buffer, KernelLaunch
 from sardonyx.providers.cpu.storage import Home, Storage, item_bytes
 
@@ -92,7 +92,9 @@ class CpuProgram:
         """Sizes that were inferred as if they were not 0."""
         self._names = [value.name or "an inner value" for value in inputs]
         self._shapes: list[Shape] = [value.shape or () for value in inputs]
+        self._alike = first_alike(self._shapes)
         self._outputs = list(outputs)
+        self._outputs_alike = first_alike([(buffer.dtype, buffer.shape, buffer.count) for buffer in outputs])
         self.makes_outputs = self.binds_shapes = any(buffer.count is not None for buffer in outputs)
         self._storage = storage
         self._kernels = kernels
@@ -114,7 +116,7 @@ class CpuProgram:
         Raises:
             InvalidArgument: they contradict what was compiled, or a step that runs in any case cannot work with them.
         """
-        sizes = solve(self._names, self._shapes, shapes, known)
+        sizes = solve(self._names, self._shapes, shapes, known, self._alike)
         for item in self.not_zero:
             if not sizes(item.size) and sizes(item.copied):
                 raise SizesNotInferred(
@@ -153,9 +155,13 @@ class CpuProgram:
 
     def _specs(self, sizes: Sizes) -> tuple[TensorSpec | None, ...]:
         """Return what outputs are, None for those whose size only the run shows."""
-        return tuple(
-            TensorSpec(buffer.dtype, sizes.shape(buffer.shape)) if buffer.count is None else None for buffer in self._outputs
-        )
+        specs: list[TensorSpec | None] = []
+        for place, (buffer, first) in enumerate(zip(self._outputs, self._outputs_alike, strict=True)):
+            if first < place:
+                specs.append(specs[first])
+            else:
+                specs.append(TensorSpec(buffer.dtype, sizes.shape(buffer.shape)) if buffer.count is None else None)
+        return tuple(specs)
 
     def _counted(self, offsets: Sequence[int], sizes: Sizes) -> tuple[CountedOutput, ...]:
         """Return where outputs lie whose size only the run shows."""

@@ -8,6 +8,8 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Expr, Shape
 from sardonyx.ir.shape import evaluate, symbols_in
 
+__all__ = ["Sizes", "first_alike", "solvable_symbols", "solve"]
+
 __all__ = ["Sizes", "solvable_symbols", "solve"]
 
 
@@ -47,6 +49,15 @@ class Sizes:
         return result
 
 
+def first_alike(items: Sequence[object]) -> list[int]:
+    """Return for each item the place of the first one that equals it."""
+    places: list[int] = []
+    for place, item in enumerate(items):
+        first = next((first for first in dict.fromkeys(places) if items[first] == item), place)
+        places.append(first)
+    return places
+
+
 def solvable_symbols(shapes: Sequence[Shape]) -> set[str]:
     """Return the symbols that the sizes of tensors of these shapes decide: those that stand alone as a dimension."""
     return {dim.name for shape in shapes for dim in shape if isinstance(dim, Expr) and dim.name is not None}
@@ -57,6 +68,7 @@ def solve(
     declared: Sequence[Shape],
     given: Sequence[tuple[int, ...] | None],
     known: Mapping[str, int] | None = None,
+    alike: Sequence[int] | None = None,
 ) -> Sizes:
     """Find the symbols from the shapes that inputs have.
 
@@ -65,13 +77,16 @@ def solve(
         declared: their shapes as compiled.
         given: their shapes now.
         known: symbols that no input shows.
+        alike: what `first_alike` gives for `declared`, where that is known.
 
     Raises:
         InvalidArgument: a rank or a size contradicts what was compiled, or two inputs contradict one another.
     """
     symbols: dict[str, int] = dict(known or {})
     checks: list[tuple[str, Expr, int]] = []
-    for name, shape, sizes in zip(names, declared, given, strict=True):
+    for name, shape, sizes, first in zip(names, declared, given, alike or range(len(names)), strict=True):
+        if sizes is not given[first] and sizes == given[first] and sizes is not None:
+            continue
         if sizes is None or len(sizes) != len(shape):
             raise InvalidArgument(f"{name} was compiled with shape {_shown(shape)}, got {sizes}")
         for dim, size in zip(shape, sizes, strict=True):
