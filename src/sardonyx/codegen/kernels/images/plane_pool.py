@@ -17,7 +17,6 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from sardonyx.codegen.emit.builder import Variable
 from sardonyx.codegen.emit.expr import ElementExpr
@@ -27,6 +26,7 @@ from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AXIS_WORDS, AxisValues, WindowAxis, axis_words, blocks, least, read_axes, taps_inside
 from sardonyx.codegen.kernels.pool import Fold, fold_of
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["LONGEST_EXTENT", "PlanePoolCode", "PlanePoolParams", "write_plane_pool"]
 
