@@ -6,7 +6,9 @@ the row that vectors go along, the one before it is walked by additions, the oth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, argument, constant
@@ -14,6 +16,7 @@ from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.scalars import scalar
 from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.kernels.elementwise import Access, MapParams, write_map
+from sardonyx.codegen.kernels.quantized.byte_table import ENTRIES, TableParams
 from sardonyx.codegen.target import Target
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Expr, Node, Shape, Value
@@ -32,6 +35,7 @@ from sardonyx.providers.cpu.expressions import (
     scalar_of,
 )
 from sardonyx.providers.cpu.fuse import MOST_INPUTS, Group, Member
+from sardonyx.providers.cpu.kernels.quantized.table import LEAST_ELEMENTS, ByteTableKernel, looked_up
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import open_or_wrong
 from sardonyx.providers.cpu.quantization import QUANTIZATION
@@ -249,13 +253,49 @@ class CopyKernel:
 def lower(low: Lowering, group: Group, spec: ElementwiseSpec) -> None:
     """Lower a chain of element-wise nodes to one map."""
     expr, operands = low.chain(group)
-    inputs = [low.of(value) for value in operands]
-    result = low.result(group.result)
-    walk = broadcast_walk(result.shape, [buffer.shape for buffer in inputs])
+    inputs, result = [low.of(value) for value in operands], low.result(group.result)
     kinds = tuple(kind for buffer in inputs if (kind := element_type(buffer.dtype)) is not None)
+    place, count = looked_up(low.target, expr, inputs, result), product(result.shape)
+    if place is not None and not (isinstance(count, int) and count < LEAST_ELEMENTS):
+        _look_up(low, group, (expr, kinds), inputs, result, place)
+    if place is None or not isinstance(count, int) or count < LEAST_ELEMENTS:
+        unless = None if place is None else lambda sizes: sizes(count) >= LEAST_ELEMENTS
+        _map(low, group, (expr, kinds), inputs, result, unless)
+
+
+_Mapped = tuple[ElementExpr, tuple[Type, ...]]
+"""What a map computes, and the types of what it reads."""
+
+
+def _map(
+    low: Lowering,
+    group: Group,
+    mapped: _Mapped,
+    inputs: list[Buffer],
+    result: Buffer,
+    unless: Callable[[Sizes], bool] | None = None,
+) -> None:
+    """Add the step that computes each element."""
+    (expr, kinds), walk = mapped, broadcast_walk(result.shape, [buffer.shape for buffer in inputs])
     symbol = low.kernel(MapKernel("map", kinds, (expr,), tuple(walk.accesses())))
     whole = [index for index, buffer in enumerate(inputs) if buffer.shape == result.shape and buffer.dtype == result.dtype]
-    low.step(group, symbol, [*inputs, result], writes=[len(inputs)], plan=_plan(walk), in_place=whole)
+    low.step(group, symbol, [*inputs, result], writes=[len(inputs)], plan=_plan(walk), in_place=whole, unless=unless)
+
+
+def _look_up(low: Lowering, group: Group, mapped: _Mapped, inputs: list[Buffer], result: Buffer, place: int) -> None:
+    """Add the steps that compute what each byte becomes, and look it up."""
+    source, count = inputs[place], product(result.shape)
+    table = low.temporary(result.dtype, (ENTRIES,))
+    every = low.constant(np.arange(ENTRIES).astype(np.uint8).view(source.dtype.numpy))
+    unless = None if isinstance(count, int) else lambda sizes: sizes(count) < LEAST_ELEMENTS
+    _map(low, group, mapped, [*inputs[:place], every, *inputs[place + 1 :]], table, unless)
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        params = TableParams(sizes(count))
+        return params.words(), params.tasks()
+
+    whole = [0] if source.dtype == result.dtype else []
+    low.step(group, low.kernel(ByteTableKernel()), [source, table, result], writes=[2], plan=plan, in_place=whole, unless=unless)
 
 
 def copy_to(low: Lowering, value: Value, source: Buffer) -> Buffer:

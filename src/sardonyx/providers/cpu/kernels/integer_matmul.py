@@ -33,6 +33,7 @@ from sardonyx.providers.cpu.kernels.byte_product import (
 )
 from sardonyx.providers.cpu.kernels.dynamic_quantize import quantize_dynamically
 from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise, others_of
+from sardonyx.providers.cpu.kernels.quantized.table import starts_table
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import constant_of, given, open_or_wrong, shape_of
 from sardonyx.providers.cpu.steps import Buffer
@@ -202,6 +203,8 @@ def joins_bytes(group: Group, spec: IntegerProductSpec, member: Member, value: V
     """Return whether a node can be fused into the epilogue of a product of integers."""
     kind = element_type(member.node.output.dtype)
     if kind is None or kind == BOOL or kind.bits > _WIDEST or not joins_elementwise(group, spec, member, value):
+        return False
+    if starts_table(member, value):
         return False
     others = others_of(member, value)
     return all(way_of(value.shape, other, is_vector=spec.is_vector) is not None for other in others)

@@ -23,6 +23,7 @@ from sardonyx.ir import Shape, Value
 from sardonyx.providers.cpu.expressions import element_type
 from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise, others_of
+from sardonyx.providers.cpu.kernels.quantized.table import starts_table
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.steps import Buffer
 
@@ -49,6 +50,8 @@ def joins_integer(group: Group, spec: object, member: Member, value: Value) -> b
     What it reads besides is one number, one for each channel, or a whole tensor.
     """
     if not _is_stored(element_type(member.node.output.dtype)) or not joins_elementwise(group, spec, member, value):
+        return False
+    if starts_table(member, value):
         return False
     return all(_way_of(value.shape, other) is not None for other in others_of(member, value))
 
