@@ -51,6 +51,9 @@ class Executor(Protocol):
     def memory(self) -> ExecutorMemory:
         """Return what it keeps between runs."""
 
+    def fresh(self) -> Executor:
+        """Return an executor of the same plan that keeps nothing of runs yet."""
+
 
 def make_executor(plan: Plan, name: str, threads: int, shared: ArenaPool | None = None) -> Executor:
     """Make an executor; a plan of one step has no order to choose, so it gets the sequential one.

@@ -16,7 +16,7 @@ from sardonyx.cancellation import check_cancelled, raise_interrupt
 from sardonyx.errors import SardonyxError
 from sardonyx.forks import without_fork
 from sardonyx.session.built import Built
-from sardonyx.session.decisions.keep import Attempt, begin
+from sardonyx.session.decisions.keep import Attempt, begin, find_built
 from sardonyx.session.decisions.rebuild import rebuild
 from sardonyx.session.decisions.sharing import find_shared, share
 from sardonyx.session.settings.settings import Settings
@@ -55,6 +55,10 @@ def build(
         settings = settings.without_files()
     attempt = None
     if variant is None and profiler is None:
+        built = find_built(source, settings, providers)
+        if built is not None:
+            event("decisions.shared", model=built.label)
+            return built
         attempt = begin(source, settings, providers)
         built = None if attempt is None else _known(attempt, source, settings)
         if built is not None:

@@ -15,6 +15,7 @@ import sardonyx as ort
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.formats.opened import open_model
 from sardonyx.ir import Tensor
+from sardonyx.session.decisions import sharing
 from sardonyx.session.decisions.sharing import identity_of
 
 _RELU = to_bytes(model("graph(x: float[n, 4]) -> (y: float[n, 4]) { w: float[4] = [1, 2, 3, 4]\n a = Mul(x, w)\n y = Relu(a) }"))
@@ -82,8 +83,9 @@ def test_the_entry_switches_it_off() -> None:
     assert not _is_shared(one, ort.InferenceSession(_RELU))
 
 
-def test_what_is_shared_goes_with_the_last_session() -> None:
-    """Nothing else refers to it."""
+def test_what_is_shared_goes_with_the_last_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else refers to what is built of a model that is not small."""
+    monkeypatch.setattr("sardonyx.session.decisions.sharing._RECENT_BYTES", 0)
     one, other = ort.InferenceSession(_RELU), ort.InferenceSession(_RELU)
     built = weakref.ref(one._runner.built)
     del one
@@ -92,6 +94,54 @@ def test_what_is_shared_goes_with_the_last_session() -> None:
     del other
     gc.collect()
     assert built() is None
+
+
+def _program(session: ort.InferenceSession) -> object:
+    return session._runner.built.executor._plan.steps[0].program
+
+
+def test_programs_of_small_models_live_on() -> None:
+    """The next session has the program of one that is gone, but not its executor with arenas; `trim` ends that."""
+    one = ort.InferenceSession(_RELU)
+    one.run(None, {"x": _ROWS})
+    program, executor = weakref.ref(_program(one)), weakref.ref(one._runner.built.executor)
+    del one
+    gc.collect()
+    assert executor() is None
+    other = ort.InferenceSession(_RELU)
+    assert _program(other) is program()
+    assert other.run(None, {"x": _ROWS})[0].tolist() == [[1, 2, 3, 4]] * 2
+    del other
+    ort.trim()
+    gc.collect()
+    assert program() is None
+
+
+def test_few_programs_live_on() -> None:
+    """Those that were used last, of so many models."""
+    sharing.forget_recent()
+    texts = [
+        f"graph(x: float[n]) -> (y) {{ c: float[1] = [{number}]\n y = Mul(x, c) }}" for number in range(sharing._MOST_RECENT + 2)
+    ]
+    programs = [weakref.ref(_program(ort.InferenceSession(to_bytes(model(text))))) for text in texts]
+    gc.collect()
+    assert [item() is not None for item in programs] == [False] * 2 + [True] * sharing._MOST_RECENT
+    sharing.forget_recent()
+
+
+def test_a_settled_file_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a session before was built of is found by the file's times; a file that is written anew is another model."""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(_RELU)
+    monkeypatch.setattr("sardonyx.session.decisions.known_files._SETTLED_NS", 0)
+    one = ort.InferenceSession(path)
+    with monkeypatch.context() as context:
+        context.setattr("sardonyx.session.decisions.keep.open_model", lambda *_: pytest.fail("the file was read"))
+        assert _is_shared(one, ort.InferenceSession(path))
+    path.write_bytes(_TWICE)
+    other = ort.InferenceSession(path)
+    assert not _is_shared(one, other)
+    assert other.run(None, {"x": _ROWS})[0].tolist() == [[1, 2, 3, 9]] * 2
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs forks")
@@ -122,20 +172,20 @@ def test_a_large_file_is_known_by_its_times(tmp_path: Path, monkeypatch: pytest.
     path = _large(tmp_path / "m.onnx")
     now = path.stat().st_ctime_ns + 1_000_000_000
     monkeypatch.setattr(time, "time_ns", lambda: now)
-    assert identity_of(open_model(path, path), "key") is None
+    assert identity_of(open_model(path, path), "key", "message") is None
     now += 3_000_000_000
     monkeypatch.setattr(time, "time_ns", lambda: now)
-    found = identity_of(open_model(path, path), "key")
+    found = identity_of(open_model(path, path), "key", "message")
     assert found is not None
-    assert found == identity_of(open_model(path, path), "key")
-    assert found != identity_of(open_model(path, path), "other key")
+    assert found == identity_of(open_model(path, path), "key", "message")
+    assert found != identity_of(open_model(path, path), "other key", "message")
     status = path.stat()
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(bytes(content))
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     now += 3_000_000_000
-    assert identity_of(open_model(path, path), "key") not in (None, found)
+    assert identity_of(open_model(path, path), "key", "message") not in (None, found)
 
 
 def test_a_large_file_that_was_replaced_is_not_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,13 +194,13 @@ def test_a_large_file_that_was_replaced_is_not_shared(tmp_path: Path, monkeypatc
     opened = open_model(path, path)
     os.replace(_large(tmp_path / "other.onnx"), path)
     monkeypatch.setattr(time, "time_ns", lambda: path.stat().st_ctime_ns + 3_000_000_000)
-    assert identity_of(opened, "key") is None
+    assert identity_of(opened, "key", "message") is None
 
 
 def test_large_bytes_and_mapped_files_are_not_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """To compare them would take too long, or they may change."""
-    assert identity_of(open_model(_large_bytes(), None), "key") is None
+    assert identity_of(open_model(_large_bytes(), None), "key", "message") is None
     path = _large(tmp_path / "m.onnx")
     monkeypatch.setattr(time, "time_ns", lambda: path.stat().st_ctime_ns + 3_000_000_000)
     monkeypatch.setenv("SARDONYX_MAP_WEIGHTS", "1")
-    assert identity_of(open_model(path, path), "key") is None
+    assert identity_of(open_model(path, path), "key", "message") is None

@@ -223,7 +223,7 @@ def create(options: Mapping[str, str]) -> CpuProvider:
     """
     _warn_of_unknown(options)
     threads = _THREADS.read(options) or config.num_threads() or available_processors()
-    most = max(_MOST_THREADS, available_processors())
+    most = _MOST_THREADS if threads <= _MOST_THREADS else max(_MOST_THREADS, available_processors())
     if threads > most:
         event("cpu.fewer_threads", asked=threads, used=most)
         threads = most

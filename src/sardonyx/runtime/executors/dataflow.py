@@ -29,7 +29,7 @@ class DataflowExecutor:
 
     def __init__(self, plan: Plan, shared: ArenaPool | None = None) -> None:
         """Make an executor of `plan`, with empty tables and, where it has none of its own, `shared` arenas of the host."""
-        self.plan = plan
+        self.plan, self._shared = plan, shared
         self.order = find_dependencies(plan)
         self._results = ResultMemory(len(plan.outputs))
         self.binder = region_binder(plan, self.order, self._results)
@@ -37,6 +37,10 @@ class DataflowExecutor:
         self._template: list[OnnxValue] = [None] * plan.slot_count
         for slot, array in plan.constants:
             self._template[slot] = array
+
+    def fresh(self) -> DataflowExecutor:
+        """Return an executor of the same plan that keeps nothing of runs yet."""
+        return DataflowExecutor(self.plan, self._shared)
 
     @property
     def shares(self) -> Collection[tuple[int, int]]:

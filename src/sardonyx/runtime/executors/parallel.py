@@ -27,10 +27,15 @@ class ParallelExecutor(DataflowExecutor):
     def __init__(self, plan: Plan, threads: int, shared: ArenaPool | None = None) -> None:
         """Make an executor that uses up to `threads` threads besides those that call it, less one; `shared` as there."""
         DataflowExecutor.__init__(self, plan, shared)
+        self._most_threads = threads
         self._helpers = max(0, min(threads, self.order.width) - 1)
         self._lock = new_lock()
         self._pool: ThreadPoolExecutor | None = None
         renew_in_child(self)
+
+    def fresh(self) -> ParallelExecutor:
+        """Return an executor of the same plan that keeps nothing of runs yet."""
+        return ParallelExecutor(self.plan, self._most_threads, self._shared)
 
     def after_fork(self) -> None:
         """Begin without threads in the child of a fork: it has none of its parent's."""

@@ -49,7 +49,7 @@ class SequentialExecutor:
 
     def __init__(self, plan: Plan, shared: ArenaPool | None = None) -> None:
         """Make an executor of `plan`, with empty tables and, where it has none of its own, `shared` arenas of the host."""
-        self._plan = plan
+        self._plan, self._shared = plan, shared
         self._results = ResultMemory(len(plan.outputs))
         self._binder = segment_binder(plan, self._results)
         self._pools = arena_pools(plan, shared)
@@ -58,6 +58,10 @@ class SequentialExecutor:
             self._template[slot] = array
         self.only = self._find_only()
         """The plan's only program, where it is one of the host from inputs to outputs."""
+
+    def fresh(self) -> SequentialExecutor:
+        """Return an executor of the same plan that keeps nothing of runs yet."""
+        return SequentialExecutor(self._plan, self._shared)
 
     @property
     def shares(self) -> Collection[tuple[int, int]]:

@@ -20,15 +20,17 @@ from sardonyx.disk_cache import shared_cache
 from sardonyx.errors import SardonyxError
 from sardonyx.formats.opened import OpenedModel, open_model
 from sardonyx.formats.registry import registered_formats
+from sardonyx.session.built import Built
 from sardonyx.session.decisions.key import key_of, remembering
+from sardonyx.session.decisions.known_files import known_digests, settled_file
 from sardonyx.session.decisions.record import Decided, Restored, StaleError, read_record, write_record
-from sardonyx.session.decisions.sharing import Identity, identity_of
+from sardonyx.session.decisions.sharing import Identity, find_shared, identity_of, identity_with
 from sardonyx.session.settings.settings import Settings
 from sardonyx.session.stages.provider_list import ProviderList
 from sardonyx.session.stages.source import Source
 from sardonyx.trace import event, span
 
-__all__ = ["Attempt", "begin"]
+__all__ = ["Attempt", "begin", "find_built"]
 
 _T = TypeVar("_T")
 _MOST_MESSAGE_BYTES = 64 << 20
@@ -78,6 +80,29 @@ class Attempt:
             return None
 
 
+def find_built(source: Source, settings: Settings, providers: ProviderList) -> Built | None:
+    """Return what another session of the same file is built of, without reading the file; None where that is not known.
+
+    Args:
+        source: the model; a path.
+        settings: of the session.
+        providers: of the session.
+    """
+    given = source.given
+    if not isinstance(given, (str, os.PathLike)) or not settings.shares_programs or not _keeps(settings, providers):
+        return None
+    file = None if registered_formats() else settled_file(given)
+    known = None if file is None else known_digests(file)
+    if file is None or known is None:
+        return None
+    key = key_of(known[0], settings, providers.all)
+    return None if key is None else find_shared(identity_with(key, *file, known[1]))
+
+
+def _keeps(settings: Settings, providers: ProviderList) -> bool:
+    return settings.keeps_decisions and config.keeps_decisions() and not providers.excluded and not _has_operators()
+
+
 def begin(source: Source, settings: Settings, providers: ProviderList) -> Attempt | None:
     """Return the attempt to make a session by what was decided before; None where that is not kept for this session.
 
@@ -86,7 +111,7 @@ def begin(source: Source, settings: Settings, providers: ProviderList) -> Attemp
         settings: of the session.
         providers: of the session.
     """
-    if not settings.keeps_decisions or not config.keeps_decisions() or providers.excluded or _has_operators():
+    if not _keeps(settings, providers):
         return None
     given = source.given
     if not isinstance(given, (str, os.PathLike, bytes)):
@@ -97,10 +122,11 @@ def begin(source: Source, settings: Settings, providers: ProviderList) -> Attemp
             return None
         if len(opened.content if opened.message is None else opened.message) > _MOST_MESSAGE_BYTES:
             return None
-        key = key_of(opened, settings, providers.all)
+        message = opened.digest()
+        key = key_of(message, settings, providers.all)
         if key is None:
             return None
-        return Attempt(opened, key, providers, identity_of(opened, key) if settings.shares_programs else None)
+        return Attempt(opened, key, providers, identity_of(opened, key, message) if settings.shares_programs else None)
     except (SardonyxError, ValueError):  # those who read the model again say what is wrong
         return None
 

@@ -22,7 +22,6 @@ import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.config import LIMITS, settings_in_force
-from sardonyx.formats.opened import OpenedModel
 from sardonyx.ir import Dim
 from sardonyx.provider import Capability, Provider
 from sardonyx.session.settings.settings import MemorySettings, PlacementSettings, SaveSettings, Settings
@@ -60,15 +59,18 @@ class RemembersClaims(Protocol):
         """Return a claim of the same nodes with what was noted of it; raises EPFail where the nodes cannot be claimed so."""
 
 
+_PLAIN = frozenset((type(None), bool, int, float, str, bytes))
+
+
 class _NoPlainTextError(Exception):
     """A setting holds what is not a text, a number, or a collection of these."""
 
 
-def key_of(opened: OpenedModel, settings: Settings, providers: Sequence[Provider]) -> str | None:
+def key_of(model: str, settings: Settings, providers: Sequence[Provider]) -> str | None:
     """Return the key of a model's decisions, 64 hexadecimal digits; None where they are not to be kept.
 
     Args:
-        opened: the model.
+        model: the digest of its message.
         settings: of the session.
         providers: of the session.
     """
@@ -81,7 +83,7 @@ def key_of(opened: OpenedModel, settings: Settings, providers: Sequence[Provider
     try:
         parts = (
             _FORM,
-            opened.digest(),
+            model,
             _text(dataclasses.replace(settings, logs=(-1, ""))),
             _text([(provider.name, provider.decision_key()) for provider in able]),
             sources,
@@ -131,16 +133,16 @@ def installed_packages(path: tuple[str, ...]) -> str:
 
 def _text(value: object) -> str:
     """Return a text that differs for values that differ; raises _NoPlainTextError for what has no such text."""
-    if value is None or isinstance(value, (bool, int, float, str, bytes, enum.Enum)):
+    if type(value) in _PLAIN or isinstance(value, (bool, int, float, str, bytes, enum.Enum)):
         return repr(value)
-    if dataclasses.is_dataclass(value):
+    if hasattr(type(value), "__dataclass_fields__") and dataclasses.is_dataclass(value):
         return f"{type(value).__name__}({_all(getattr(value, field.name) for field in dataclasses.fields(value))})"
-    if isinstance(value, Mapping):
-        return f"{{{_all(sorted(value.items()))}}}"
-    if isinstance(value, (set, frozenset)):
-        return f"{{{_all(sorted(value))}}}"
     if isinstance(value, (list, tuple)):
         return f"[{_all(value)}]"
+    if isinstance(value, (set, frozenset)):
+        return f"{{{_all(sorted(value))}}}"
+    if isinstance(value, Mapping):
+        return f"{{{_all(sorted(value.items()))}}}"
     raise _NoPlainTextError
 
 

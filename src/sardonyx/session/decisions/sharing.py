@@ -1,67 +1,108 @@
 """Sessions of one model in a process share what is built of it: packed weights, programs and the plan.
 
 Programs keep nothing of a run, so any number of sessions may use them. They are shared where the key of the decisions is the same,
-and so are the elements of all weights: by the digest of a small model, and for a large file by its name, size, inode and times.
-Times say nothing of a file that was written just now, since two writes may fall into one tick of its clock; such a file is not
-shared. What is built lives as long as a session of it.
+and so are the elements of all weights: by the digest of a small model, and for a large file by its name, size, inode and times
+(`known_files.py`). What is built lives as long as a session of it. Of small models the programs that were used last, a few of them,
+live on, for programs that make a session for each call: without arenas, and without what is kept for shapes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import time
 import weakref
 
-from sardonyx import config
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.forks import new_lock
-from sardonyx.formats.files import stamp_of
 from sardonyx.formats.opened import OpenedModel
+from sardonyx.held_memory import union_bytes
 from sardonyx.session.built import Built
+from sardonyx.session.decisions.known_files import remember_digests, settled_file
 
-__all__ = ["Identity", "find_shared", "identity_of", "share"]
+__all__ = ["Identity", "find_shared", "forget_recent", "identity_of", "identity_with", "share"]
 
 _DIGESTED_BYTES = 4 << 20
 """The largest model that is compared by its bytes."""
-_SETTLED_NS = 2_000_000_000
-"""How long a file must have been as it is: more than a tick of any file system."""
+_MOST_RECENT = 16
+"""How many builds live on."""
+_RECENT_BYTES = 8 << 20
+"""How much memory they take together."""
 
 Identity = tuple[object, ...]
 """What tells one model with its weights, built in one way, from others."""
 
 _LOCK = new_lock()
 _BUILT: weakref.WeakValueDictionary[Identity, Built] = weakref.WeakValueDictionary()
+_RECENT: dict[Identity, tuple[Built, int]] = {}
+"""What lives on, with its bytes, in the order of use."""
 
 
-def identity_of(opened: OpenedModel, key: str) -> Identity | None:
+def identity_of(opened: OpenedModel, key: str, message: str) -> Identity | None:
     """Return the identity of a model; None for one that is not shared.
 
     Args:
         opened: the model's file, just opened.
         key: the key of the decisions.
+        message: the digest of its message, which is remembered with the file.
     """
+    is_small = len(opened.content) <= _DIGESTED_BYTES
+    content = hashlib.sha256(opened.content.read(0, len(opened.content))).digest() if is_small else b""
+    file = None if opened.path is None else settled_file(opened.path)
+    if file is not None and file[1] == opened.stamp:
+        remember_digests(file, message, content)
+        return identity_with(key, *file, content)
     path = None if opened.path is None else os.path.abspath(opened.path)
-    if len(opened.content) <= _DIGESTED_BYTES:
-        return key, path, opened.stamp, hashlib.sha256(opened.content.read(0, len(opened.content))).digest()
-    if path is None or config.maps_weights():
-        return None
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    is_settled = 0 <= max(status.st_mtime_ns, status.st_ctime_ns) <= time.time_ns() - _SETTLED_NS
-    if not is_settled or stamp_of(status) != opened.stamp:
-        return None
-    return key, path, opened.stamp, status.st_ctime_ns
+    return identity_with(key, path, opened.stamp, 0, content) if is_small else None
+
+
+def identity_with(key: str, path: str | None, stamp: object, changed_ns: int, content: bytes) -> Identity:
+    """Return the identity of a model with this key; of a small one it has the content, of another when its file's entry changed."""
+    return key, path, stamp, content or changed_ns
 
 
 def find_shared(identity: Identity) -> Built | None:
-    """Return what a session that is still there was built of; None where there is none."""
+    """Return what a session that is still there was built of, or one that was there before; None where there is none."""
     with _LOCK:
-        return _BUILT.get(identity)
+        built = _BUILT.get(identity)
+        recent = _RECENT.pop(identity, None)
+        if recent is not None:
+            _RECENT[identity] = recent
+            if built is None:
+                built = _BUILT[identity] = _unused(recent[0])
+    return built
 
 
 def share(identity: Identity, built: Built) -> None:
-    """Let later sessions use `built`, as long as somebody refers to it."""
+    """Let later sessions use `built`, as long as somebody refers to it, or, of a small model, for a while."""
+    size_bytes = _kept_bytes(built)
+    recent = None if size_bytes is None else (_unused(built), size_bytes)
+    gone = []  # what dies, dies without the lock
     with _LOCK:
         _BUILT[identity] = built
+        gone.append(_RECENT.pop(identity, None))
+        if recent is not None:
+            _RECENT[identity] = recent
+        while len(_RECENT) > _MOST_RECENT or sum(size for _, size in _RECENT.values()) > _RECENT_BYTES:
+            gone.append(_RECENT.pop(next(iter(_RECENT))))
+
+
+def forget_recent() -> None:
+    """Let go of what no session uses."""
+    with _LOCK:
+        gone = list(_RECENT.values())
+        _RECENT.clear()
+    del gone
+
+
+def _unused(built: Built) -> Built:
+    """Return the same with an executor that keeps nothing of runs, and that no session has."""
+    return dataclasses.replace(built, executor=built.executor.fresh())
+
+
+def _kept_bytes(built: Built) -> int | None:
+    """Return what programs of a model keep; None where it is much, or not known."""
+    memory = built.executor.memory()
+    if memory.silent or built.bodies or built.recorder is not None:
+        return None
+    size_bytes = union_bytes(memory.held)
+    return size_bytes if size_bytes <= _RECENT_BYTES else None

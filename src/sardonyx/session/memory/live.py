@@ -59,11 +59,15 @@ def memory_report_of(session: _Session) -> MemoryReport:
 
 
 def trim() -> int:
-    """Give back memory that idle runs of all sessions hold, and what the process's allocator keeps of what was freed.
+    """Give back memory that idle runs of all sessions hold, programs of small models that no session uses, and what was freed.
 
     Returns:
         How many bytes of arenas were given back.
     """
+    with without_fork():
+        from sardonyx.session.decisions.sharing import forget_recent  # with all that makes sessions
+
+    forget_recent()
     size_bytes = sum(session.trim() for session in live_sessions())
     release_free_memory()
     return size_bytes

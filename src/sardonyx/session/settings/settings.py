@@ -408,9 +408,11 @@ def _affinities(entries: Mapping[str, str], threads: int) -> tuple[frozenset[int
     name = keys.AFFINITIES.name
     if entries.get(name) == "":
         raise InvalidArgument(f"{name} must not be empty: give {keys.AFFINITIES.kind.values}, or leave it out")
+    if name not in entries:
+        return ()
     found = keys.AFFINITIES.read(entries)
     count = threads or num_threads() or available_processors()
-    if name not in entries or count == 1:
+    if count == 1:
         return ()
     if len(found) != count - 1:
         raise InvalidArgument(
