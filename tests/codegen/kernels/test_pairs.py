@@ -8,7 +8,7 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.kernels.gemm import GemmParams, tiling, write_gemm
-from sardonyx.codegen.kernels.pairs import PAIR_BLOCK, pack_pairs, write_pairs
+from sardonyx.codegen.kernels.pairs import PAIR_BLOCK, pack_pairs, write_pair_rows, write_pairs
 from sardonyx.codegen.kernels.panels import PairPanels
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, available_levels, emulated_target, host_target
@@ -55,6 +55,31 @@ def test_products_are_those_of_the_rounded_operands(M: int, N: int, K: int, targ
     bound = 1e-6 * (np.abs(_rounded(a)) @ np.abs(_rounded(b)))
     assert (np.abs(c[:M] - exact) <= bound).all()
     assert (c[M] == 7).all()
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.isa)
+def test_rows_are_rounded_and_filled_up_with_zeros(target: Target) -> None:
+    """Each alone; nothing before or behind them is written."""
+    engine, module = Engine(target), Module(target)
+    write_pair_rows(module, "rows")
+    engine.add(module)
+    for K, length in ((1, 32), (32, 32), (33, 64), (0, 0)):
+        given = np.random.default_rng(K).standard_normal((4, K)).astype(np.float32)
+        result = np.full((4, length), 7, BFLOAT)
+        call(engine, "rows", [given, result], [K, length], 1, 3)
+        np.testing.assert_array_equal(result[1:3, :K], given[1:3].astype(BFLOAT))
+        assert not result[1:3, K:].any()
+        assert (result[[0, 3]] == 7).all()
+
+
+def test_panels_have_a_multiple_of_a_unit_of_words() -> None:
+    """Also of an odd number of rows; what is behind the last is zero."""
+    matrix = np.arange(1, 16, dtype=np.float32).reshape(5, 3)
+    plain, wide = pack_pairs(np.concatenate([matrix, np.zeros((1, 3), np.float32)]), 2), pack_pairs(matrix, 2, 4)
+    np.testing.assert_array_equal(pack_pairs(matrix, 2), plain)
+    assert (plain.shape, wide.shape) == ((2, 3, 2), (2, 4, 2))
+    np.testing.assert_array_equal(wide[:, :3], plain)
+    assert not wide[:, 3].any()
 
 
 def test_panels_hold_rows_of_even_k_in_the_lower_bits() -> None:

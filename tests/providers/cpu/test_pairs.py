@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from support.cpu_run import TILES
 
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Value
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.pairs import as_pairs, multiplies_pairs
+from sardonyx.providers.cpu.pairs import as_pair_rows, as_pairs, multiplies_pairs, multiplies_tiles
 from sardonyx.providers.cpu.precision import Precision
 from sardonyx.providers.cpu.steps import Buffer
 
@@ -37,4 +38,21 @@ def test_elements_are_rounded_once_for_all_products() -> None:
     low, data = Lowering(FAST, 1, precision=Precision.MEDIUM), Buffer(DataType.FLOAT, (3, 4))
     node = Node("MatMul", [Value("a"), Value("b")], version=21)
     assert as_pairs(low, node, data) is as_pairs(low, node, data)
+    assert len(low.steps) == 1
+
+
+def test_tiles_are_for_medium_precision_and_any_length() -> None:
+    """On a processor that has them."""
+    found = [multiplies_tiles(Lowering(TILES, 1, precision=precision)) for precision in Precision]
+    assert dict(zip(Precision, found, strict=True)) == {Precision.HIGHEST: False, Precision.HIGH: False, Precision.MEDIUM: True}
+    assert not multiplies_tiles(Lowering(FAST, 1, precision=Precision.MEDIUM))
+
+
+def test_rows_for_tiles_are_made_once_with_room_behind_them() -> None:
+    """15 rows more, of whole tiles."""
+    low, data = Lowering(TILES, 1, precision=Precision.MEDIUM), Buffer(DataType.FLOAT, (2, 3, 40))
+    node = Node("MatMul", [Value("a"), Value("b")], version=21)
+    rows = as_pair_rows(low, node, data)
+    assert rows is as_pair_rows(low, node, data)
+    assert rows.shape == (2 * 3 + 15, 64)
     assert len(low.steps) == 1

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.cpu_run import TILES
 from support.models import model
 
 import sardonyx as ort
@@ -13,6 +14,7 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.formats.onnx import save, to_bytes
 from sardonyx.providers.cpu import pairs
 from sardonyx.providers.cpu.precision import PRECISIONS, Precision
+from sardonyx.providers.cpu.provider import CpuProvider
 
 TEXT = """graph(x: float[n, 768]) -> (y: float[n, 512], z: float[n, 512]) {
     w: float[768, 512] = ... 1
@@ -119,6 +121,61 @@ def test_compiled_models_keep_their_precision(weightless: bool, tmp_path: Path, 
         options.add_session_config_entry("ep.enable_weightless", "1")
     ort.InferenceSession(tmp_path / "model.onnx", options, providers=["CPUExecutionProvider"])
     assert 1e-4 < _error(ort.InferenceSession(tmp_path / "compiled.onnx", providers=["CPUExecutionProvider"])) < 5e-3
+
+
+def _tiles(text: str, precision: Precision, threads: int = 1) -> ort.InferenceSession:
+    return ort.InferenceSession(to_bytes(model(text)), providers=[CpuProvider(TILES, threads, precision=precision)])
+
+
+@pytest.mark.parametrize(("text", "columns"), [(TEXT, 768), (ODD, 767)])
+def test_medium_multiplies_in_matrix_tiles_where_there_are_some(text: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Emulated, between unmapped pages; rows of any length. Other precisions do not."""
+    monkeypatch.setenv("SARDONYX_GUARD", "1")
+    assert 1e-4 < _error(_tiles(text, Precision.MEDIUM), columns) < 5e-3
+    for precision in (Precision.HIGH, Precision.HIGHEST):
+        assert _error(_tiles(text, precision), columns) < 1e-6
+
+
+def test_rows_in_matrix_tiles_have_the_same_bits_in_a_batch_as_alone() -> None:
+    """And with more threads."""
+    x = np.random.default_rng(0).standard_normal((19, 768)).astype(np.float32)
+    one, two = (_tiles(TEXT, Precision.MEDIUM, threads) for threads in (1, 2))
+    whole = one.run(None, {"x": x})
+    for found, wanted in zip(two.run(None, {"x": x}), whole, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(one.run(None, {"x": x[18:]})[0][0], whole[0][18])
+
+
+@pytest.mark.parametrize("shape", [(768,), (2, 3, 768), (2, 0, 768)], ids=str)
+def test_vectors_and_batches_are_multiplied_in_matrix_tiles(shape: tuple[int, ...]) -> None:
+    """Their rows are those of one matrix."""
+    text = f"graph(x: float[{','.join(map(str, shape))}]) -> (y) {{ w: float[768, 20] = ... 1\n y = MatMul(x, w) }}"
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    wanted = ort.InferenceSession(to_bytes(model(text)), providers=["ReferenceExecutionProvider"]).run(None, {"x": x})[0]
+    found = _tiles(text, Precision.MEDIUM).run(None, {"x": x})[0]
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-2 * np.abs(wanted).max(initial=1))
+    assert not x.size or not np.array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("channels", [40, 330])
+def test_convolutions_of_single_places_are_multiplied_in_matrix_tiles(channels: int) -> None:
+    """Whatever their channels, with what follows in the store; other convolutions stay in float32."""
+    text = f"""graph(x: float[2, {channels}, 5, 7], r: float[2, 70, 5, 7]) -> (y: float[2, 70, 5, 7], z: float[2, 20, 3, 5]) {{
+        w: float[70, {channels}, 1, 1] = ... 1
+        b: float[70] = ... 2
+        v: float[20, {channels}, 3, 3] = ... 3
+        c = Conv(x, w, b)
+        s = Add(c, r)
+        y = Relu(s)
+        z = Conv(x, v)
+    }}"""
+    draw = np.random.default_rng(0)
+    feed = {name: draw.standard_normal((2, size, 5, 7)).astype(np.float32) for name, size in (("x", channels), ("r", 70))}
+    wanted = ort.InferenceSession(to_bytes(model(text)), providers=["ReferenceExecutionProvider"]).run(None, feed)
+    found = _tiles(text, Precision.MEDIUM).run(None, feed)
+    errors = [np.abs(y - x).max() / np.abs(x).max() for x, y in zip(wanted, found, strict=True)]
+    assert 1e-4 < errors[0] < 1e-2
+    assert errors[1] < 1e-5
 
 
 def test_words_and_precisions() -> None:

@@ -60,6 +60,7 @@ __all__ = [
     "multiply",
     "pack_columns",
     "pack_rows",
+    "read_gemm_params",
     "tiling",
     "write_gemm",
 ]
@@ -276,7 +277,7 @@ def write_gemm(module: Module, symbol: str, epilogue: Epilogue | None = None, pa
         for height in heights
     }
     with module.kernel(symbol) as b:
-        p = _params(b)
+        p = read_gemm_params(b)
         right = _RightSide(panels, b.stack(F32, LONGEST_CHAIN * shape.panel, align=64) if panels.is_decoded else None)
         blocks_m, blocks_n = _blocks(p["M"], p["block_m"]), _blocks(p["N"], p["block_n"])
         with b.loop(b.begin, b.end) as task:
@@ -310,7 +311,7 @@ def _write_block(
     k: Register,
 ) -> None:
     """Write one block of C and of K: panel by panel, the rows within."""
-    p = _params(b)
+    p = read_gemm_params(b)
     panels, room = right.panels, right.room
     first_a = b.buffer(A, F32).at(batch * p["stride_a"] + k)
     first_b = b.buffer(B, panels.element).at(batch * p["stride_b"])
@@ -352,7 +353,7 @@ def _write_tile(
     with module.part(symbol, Address(F32), Address(F32), Address(F32), Address(F32), I64, I64, I64, I64) as b:
         a, panel, c, ahead = b.addresses
         m, n, k, stride = b.arguments
-        p = _params(b)
+        p = read_gemm_params(b)
         spans = tile_spans(b, shape, vectors, p["N"] - n)
         tile = [(i, j * shape.lanes, spans[j]) for i in range(height) for j in range(vectors)]
         places = [(c.at(i * p["ldc"] + j), span) for i, j, span in tile]
@@ -470,7 +471,8 @@ def _round_up(number: int, unit: int) -> int:
     return max(-(-number // unit), 1) * unit
 
 
-def _params(b: Kernel) -> dict[str, Register]:
+def read_gemm_params(b: Kernel) -> dict[str, Register]:
+    """Return the parameters of a GemmParams by name."""
     return {name: b.param(place) for place, name in enumerate(_PARAMS)}
 
 

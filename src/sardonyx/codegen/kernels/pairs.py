@@ -6,13 +6,13 @@ import numpy as np
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.narrow import to_narrow
-from sardonyx.codegen.emit.types import BF16, F32
+from sardonyx.codegen.emit.types import BF16, F32, U16
 from sardonyx.codegen.emit.values import Span
 from sardonyx.codegen.kernels.gemm import aligned_zeros
 from sardonyx.dtypes import Array, DataType
 from sardonyx.forks import without_fork
 
-__all__ = ["PAIR_BLOCK", "pack_filter_pairs", "pack_pairs", "write_pairs"]
+__all__ = ["PAIR_BLOCK", "pack_filter_pairs", "pack_pairs", "write_pair_rows", "write_pairs"]
 
 PAIR_BLOCK = 1 << 12
 """Elements of a task of the kernel that rounds."""
@@ -38,20 +38,37 @@ def write_pairs(module: Module, symbol: str) -> None:
                 result.store(to_narrow(b, source.load(whole, span), BF16), whole, span)
 
 
-def pack_pairs(matrix: Array, width: int) -> Array:
-    """Return B[K, N], K even, as panels [N / width][K / 2][width] of two bfloat16 in uint32 each, rows of even k in the lower bits.
+def write_pair_rows(module: Module, symbol: str) -> None:
+    """Write the kernel `symbol`: buffers A (float32) and rows (bfloat16), with zeros at their ends; a task is a row.
 
-    The last panel is filled with zeros; a copy.
+    Parameters are K and how many elements a row has.
+    """
+    with module.kernel(symbol) as b:
+        K, length, lanes = b.param(0), b.param(1), b.lanes(F32)
+        with b.loop(b.begin, b.end) as row:
+            source, result = b.buffer(0, F32).at(row * K), b.buffer(1, BF16).at(row * length)
+            for k, span in b.vectors(0, K, F32, lanes=lanes):
+                result.store(to_narrow(b, source.load(k, span), BF16), k, span)
+            with b.loop(K, length) as k:
+                result.of(U16).store(0, k)
+
+
+def pack_pairs(matrix: Array, width: int, unit: int = 1) -> Array:
+    """Return B[K, N] as panels [N / width][words][width] of two bfloat16 in uint32 each, rows of even k in the lower bits.
+
+    There are K / 2 words, rounded up to a multiple of `unit`; behind the last row and column are zeros. A copy.
     """
     K, N = matrix.shape
-    packed = aligned_zeros((-(-N // width), K // 2, width), np.uint32)
+    words = -(-K // (2 * unit)) * unit
+    packed = aligned_zeros((-(-N // width), words, width), np.uint32)
     halves = packed.view(DataType.BFLOAT16.numpy).reshape(*packed.shape, 2)
     step = max(1, _SLAB_ELEMENTS // max(K * width, 1)) * width
     for start in range(0, N, step):
         part = matrix[:, start : start + step]
-        padded = np.zeros((K, -(-part.shape[1] // width) * width), DataType.BFLOAT16.numpy)
-        padded[:, : part.shape[1]] = part
-        panels = padded.reshape(K // 2, 2, -1, width).transpose(2, 0, 3, 1)
+        count = -(-part.shape[1] // width)
+        padded = np.zeros((2 * words, count * width), DataType.BFLOAT16.numpy)
+        padded[:K, : part.shape[1]] = part
+        panels = padded.reshape(words, 2, count, width).transpose(2, 0, 3, 1)
         halves[start // width : start // width + len(panels)] = panels
     return packed
 

@@ -3,6 +3,7 @@
     WidePanels      float32, read in place
     NarrowPanels    float16 or bfloat16, widened: exact, at half the memory traffic
     PairPanels      bfloat16 in pairs of rows, for dot products of pairs: A is then in pairs too, and K counts them
+    TilePanels      the same with whole matrix tiles of rows, zeros behind the last, for `tile_gemm`
     BlockPanels     numbers of 2, 4 or 8 bits, with a scale and perhaps a zero point for each column and block of rows
 
 A panel is [K][width] elements in the order in which tiles read them. What is not read in place is decoded to the stack a chain of
@@ -28,7 +29,7 @@ from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["LONGEST_CHAIN", "BlockLayout", "BlockPanels", "NarrowPanels", "PairPanels", "Panels", "WidePanels"]
+__all__ = ["LONGEST_CHAIN", "BlockLayout", "BlockPanels", "NarrowPanels", "PairPanels", "Panels", "TilePanels", "WidePanels"]
 
 LONGEST_CHAIN = 256
 """Most rows that are decoded at a time."""
@@ -43,6 +44,8 @@ class Panels(abc.ABC):
     """Whether blocks are written anew in float32: they are then one chain at most."""
     is_paired = False
     """Whether an element is two bfloat16, of this row of K and the next."""
+    is_tiled = False
+    """Whether rows are whole matrix tiles."""
 
     @property
     @abc.abstractmethod
@@ -113,6 +116,13 @@ class PairPanels(WidePanels):
     def name(self) -> str:
         """The type of elements."""
         return "bf16x2"
+
+
+@dataclass(frozen=True)
+class TilePanels(PairPanels):
+    """Panels of words of two bfloat16, whole matrix tiles of them."""
+
+    is_tiled = True
 
 
 @dataclass(frozen=True)

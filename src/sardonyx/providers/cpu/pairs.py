@@ -1,25 +1,38 @@
-"""Operands of products in pairs of bfloat16: where the session asks for less precision, and the processor multiplies those fast."""
+"""Operands of products in pairs of bfloat16: where the session asks for less precision, and the processor multiplies those fast.
+
+Vectors multiply pairs of even rows as they are; matrix tiles want rows that are whole tiles, which a copy fills up with zeros.
+"""
 
 from __future__ import annotations
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.bfloat_dots import has_fast_dot2
+from sardonyx.codegen.emit.matrix_tiles import TILE, has_pair_tiles
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.kernels.pairs import PAIR_BLOCK, write_pairs
+from sardonyx.codegen.kernels.pairs import PAIR_BLOCK, write_pair_rows, write_pairs
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
+from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.precision import Precision
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
-__all__ = ["as_pairs", "multiplies_pairs"]
+__all__ = ["as_pair_rows", "as_pairs", "multiplies_pairs", "multiplies_tiles"]
+
+_TILE_ELEMENTS = 2 * TILE
+"""bfloat16 of a row of a tile."""
 
 
 def multiplies_pairs(low: Lowering, *lengths: int) -> bool:
     """Return whether products are computed of pairs, of which rows of these lengths are made whole."""
     return low.precision is Precision.MEDIUM and has_fast_dot2(low.target) and not any(length % 2 for length in lengths)
+
+
+def multiplies_tiles(low: Lowering) -> bool:
+    """Return whether products with constants are computed in matrix tiles of bfloat16, of rows of any length."""
+    return low.precision is Precision.MEDIUM and has_pair_tiles(low.target)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,4 +59,35 @@ def as_pairs(low: Lowering, node: Node, data: Buffer) -> Buffer:
             return [count], -(-count // PAIR_BLOCK)
 
         low.move("Round", low.kernel(PairsKernel()), [data, low.shared[key]], plan, node)
+    return low.shared[key]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PairRowsKernel:
+    """Rows of float32 rounded to bfloat16, with zeros behind them."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"pair_rows_bf16_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_pair_rows(module, symbol)
+
+
+def as_pair_rows(low: Lowering, node: Node, data: Buffer) -> Buffer:
+    """Return rows rounded to bfloat16, whole tiles long, a copy that all products of the same rows share.
+
+    Behind the last row is memory for those that a tile reads besides.
+    """
+    key = ("pair rows", data)
+    if key not in low.shared:
+        K, rows = data.shape[-1], product(data.shape[:-1])
+        length = -(-K // _TILE_ELEMENTS) * _TILE_ELEMENTS
+        low.shared[key] = low.temporary(DataType.BFLOAT16, (rows + (TILE - 1), length))
+
+        def plan(sizes: Sizes) -> tuple[list[int], int]:
+            return [sizes(K), sizes(length)], sizes(rows)
+
+        low.move("Round", low.kernel(PairRowsKernel()), [data, low.shared[key]], plan, node)
     return low.shared[key]

@@ -1,6 +1,7 @@
 """Conv over channels-last data, with the element-wise nodes that follow in the epilogue.
 
-kernel of one element, stride 1                 the product of matrices that MatMul is, unless its sums are long
+kernel of one element, stride 1                 the product of matrices that MatMul is, unless its sums are long; in matrix tiles of
+                                                bfloat16 where less precision is asked for
 each channel by itself                          depthwise
 few output channels                             implicit product, vectors along the input's channels
 3 x 3 with stride 1, many channels              minimal filtering (Winograd)
@@ -14,11 +15,16 @@ from __future__ import annotations
 from math import prod
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.codegen.emit.matrix_tiles import TILE
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.codegen.kernels.conv import pack_filters
 from sardonyx.codegen.kernels.depthwise import DepthwiseParams, write_depthwise
 from sardonyx.codegen.kernels.gemm import GemmParams, tiling
+from sardonyx.codegen.kernels.pairs import pack_pairs
+from sardonyx.codegen.kernels.panels import TilePanels
+from sardonyx.codegen.kernels.tile_gemm import tile_gemm_params
+from sardonyx.codegen.kernels.tile_products import tile_words
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 from sardonyx.ir import Node
@@ -38,7 +44,7 @@ from sardonyx.providers.cpu.kernels.windows import Filters, claim_filters, conv_
 from sardonyx.providers.cpu.kernels.winograd import lower_winograd, suits_winograd
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given
-from sardonyx.providers.cpu.pairs import multiplies_pairs
+from sardonyx.providers.cpu.pairs import as_pair_rows, multiplies_pairs, multiplies_tiles
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
@@ -61,8 +67,10 @@ def lower(low: Lowering, group: Group, spec: Filters) -> None:
     weights = filters.weights if isinstance(filters, ConstantFilters) else None
     tail = tail_of(low, group, node.input(2))
     data, (M, C) = low.of(node.inputs[0]), filters.shape[:2]
-    is_product = is_point(window) and groups == 1 and C <= _PRODUCT and not is_narrow(M, groups, C)
-    if weights is not None and is_product and not multiplies_pairs(low, C):
+    is_product = is_point(window) and groups == 1 and not is_narrow(M, groups, C)
+    if weights is not None and is_product and multiplies_tiles(low):
+        _lower_tiles(low, group, data, weights, tail)
+    elif weights is not None and is_product and C <= _PRODUCT and not multiplies_pairs(low, C):
         _lower_product(low, group, data, weights, tail)
     elif (groups, 1) == (M, C) and len(window.kernel) <= 2:
         _lower_depthwise(low, group, data, filters, window, tail)
@@ -84,6 +92,27 @@ def _lower_product(low: Lowering, group: Group, data: Buffer, weights: Array, ta
         return [*params.words(), M], params.tasks()
 
     low.step(group, symbol, [data, packed, result, *map(low.of, tail.operands)], writes=[2], plan=plan, pitched=True)
+
+
+def _lower_tiles(low: Lowering, group: Group, data: Buffer, weights: Array, tail: Tail) -> None:
+    """Multiply the places by the filters in matrix tiles of bfloat16."""
+    M, K = weights.shape[:2]
+    target, result = low.target, low.result(group.result)
+    symbol = low.kernel(ProductKernel(tail.expr, tail.ways, TilePanels()))
+    packed = low.packed(_pack_point_pairs, weights, tiling(target).panel, of=group.node.inputs[1])
+    rows, words = product(data.shape[:-1]), tile_words(-(-K // 2))
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        params = tile_gemm_params(target, sizes(rows), M, words, threads=low.threads, ldc=sizes(result.row))
+        return [*params.words(), M], params.tasks()
+
+    buffers = [as_pair_rows(low, group.node, data), packed, result, *map(low.of, tail.operands)]
+    low.step(group, symbol, buffers, writes=[2], plan=plan, pitched=True)
+
+
+def _pack_point_pairs(weights: Array, width: int) -> Array:
+    """Return filters (M, C, 1…) as panels of pairs, whole tiles of them."""
+    return pack_pairs(weights.reshape(weights.shape[:2]).T, width, TILE)
 
 
 _FIRST_OPERAND = 3

@@ -4,7 +4,8 @@ A constant right side is packed once, when the session is made. Any other is pac
 matrix by matrix.
 
 Where the session asks for less precision (`Precision.MEDIUM`), constants are packed in bfloat16: as pairs, for processors that
-compute dot products of those fast, the left side rounded in the run; elsewhere large ones are widened as they are multiplied.
+have matrix tiles or fast dot products of those, the left side rounded in the run; elsewhere large ones are widened as they are
+multiplied.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ import numpy as np
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, argument, substitute
 from sardonyx.codegen.emit.expr_llvm import write_expressions
+from sardonyx.codegen.emit.matrix_tiles import TILE, has_pair_tiles
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, WIDE, Epilogue, GemmParams, pack_columns, pack_rows, tiling, write_gemm
 from sardonyx.codegen.kernels.pack import PackParams, write_pack
 from sardonyx.codegen.kernels.pairs import pack_pairs
-from sardonyx.codegen.kernels.panels import NarrowPanels, PairPanels, Panels
+from sardonyx.codegen.kernels.panels import NarrowPanels, PairPanels, Panels, TilePanels
+from sardonyx.codegen.kernels.tile_gemm import tile_gemm_params, write_tile_gemm
+from sardonyx.codegen.kernels.tile_products import TILE_HEIGHT, tile_words
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
@@ -36,7 +40,7 @@ from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise, others_of
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, open_or_wrong, shape_of
-from sardonyx.providers.cpu.pairs import as_pairs, multiplies_pairs
+from sardonyx.providers.cpu.pairs import as_pair_rows, as_pairs, multiplies_pairs, multiplies_tiles
 from sardonyx.providers.cpu.precision import Precision
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
@@ -45,7 +49,7 @@ from sardonyx.providers.cpu.strided import StridedDim, copy_region, dense_stride
 _CACHED_ELEMENTS = 1 << 18
 """Weights that stay in the second-level cache from run to run: decoding them would cost more than it spares."""
 
-_PAIRS = PairPanels()
+_PAIRS, _TILES = PairPanels(), TilePanels()
 _FIRST_OPERAND = 3
 """Buffers of the epilogue come after A, B and C."""
 
@@ -171,12 +175,17 @@ class ProductKernel:
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        name = "_".join(part for part in ("gemm_f32", self.panels.name, tiling(target).name) if part)
+        shape = f"tiles{TILE_HEIGHT}x{TILE_HEIGHT}" if self.panels.is_tiled else tiling(target).name
+        name = "_".join(part for part in ("gemm_f32", self.panels.name, shape) if part)
         return expression_symbol(target, name, [self.expr], self.ways)
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        write_gemm(module, symbol, epilogue_of(self.expr, self.ways), self.panels)
+        epilogue = epilogue_of(self.expr, self.ways)
+        if self.panels.is_tiled:
+            write_tile_gemm(module, symbol, epilogue)
+        else:
+            write_gemm(module, symbol, epilogue, self.panels)
 
 
 @lowers("Gemm", claim=claim_gemm, joins=joins_product, inputs=2)
@@ -188,9 +197,10 @@ def lower(low: Lowering, group: Group, spec: ProductSpec) -> None:
     left, width, weights = low.of(node.inputs[0]), tiling(low.target).panel, given(node.inputs[1]).constant
     left = _transposed(low, node, left) if spec.transposes_left else left
     if weights is not None and len(weights.shape) == 2:
-        packed = low.packed(_packed, weights, width, is_transposed, _form_of(low, weights, is_transposed), of=node.inputs[1])
+        form, unit = _form_of(low, weights, is_transposed), TILE if has_pair_tiles(low.target) else 1
+        packed = low.packed(_packed, weights, width, is_transposed, form, unit, of=node.inputs[1])
         matrix = weights.shape[::-1] if is_transposed else weights.shape
-        multiply(low, group, left, RightSide(packed, *matrix, panels=_panels_of(packed)), bias, spec.factors)
+        multiply(low, group, left, RightSide(packed, *matrix, panels=_panels_of(low.target, packed)), bias, spec.factors)
         return
     right = low.of(node.inputs[1])
     if len(right.shape) > 2 and _is_shared(right.shape):
@@ -233,27 +243,30 @@ def _repeated(low: Lowering, node: Node, side: Buffer, batch: Shape) -> Buffer:
     return repeated
 
 
-def _panels_of(packed: Buffer) -> Panels:
+def _panels_of(target: Target, packed: Buffer) -> Panels:
     """Return how packed weights are stored, which a file of compiled partitions says by their type."""
     if packed.dtype is DataType.UINT32:
-        return _PAIRS
+        return _TILES if has_pair_tiles(target) else _PAIRS
     stored = element_type(packed.dtype)
     return WIDE if stored is None or not stored.is_narrow else NarrowPanels(stored)
 
 
 def _form_of(low: Lowering, weights: Tensor, is_transposed: bool) -> DataType | None:
     """Return the type that weights are rounded to, UINT32 for pairs of bfloat16; None where they stay as they are."""
-    if low.precision is not Precision.MEDIUM or weights.narrow is not None:
+    if low.precision is not Precision.MEDIUM or (weights.narrow is not None and weights.narrow.dtype is not DataType.BFLOAT16):
         return None
-    if multiplies_pairs(low, weights.shape[1 if is_transposed else 0]):
+    if multiplies_tiles(low) or multiplies_pairs(low, weights.shape[1 if is_transposed else 0]):
         return DataType.UINT32
-    return DataType.BFLOAT16 if weights.size > _CACHED_ELEMENTS else None
+    return DataType.BFLOAT16 if weights.narrow is None and weights.size > _CACHED_ELEMENTS else None
 
 
-def _packed(weights: Tensor, width: int, is_transposed: bool, form: DataType | None) -> Array:
-    """Return the panels of `weights`; of narrow ones, where they are the same numbers and too many for a cache near the core."""
+def _packed(weights: Tensor, width: int, is_transposed: bool, form: DataType | None, unit: int) -> Array:
+    """Return the panels of `weights`; of narrow ones, where they are the same numbers and too many for a cache near the core.
+
+    `unit` is of how many words of pairs panels have a multiple.
+    """
     if form is DataType.UINT32:
-        return pack_pairs(weights.numpy().T if is_transposed else weights.numpy(), width)
+        return pack_pairs(weights.numpy().T if is_transposed else weights.numpy(), width, unit)
     stored = weights if weights.narrow is None or weights.size <= _CACHED_ELEMENTS else weights.narrow
     rows, length = weights.shape
     dtype = (stored.dtype if form is None else form).numpy
@@ -314,23 +327,27 @@ def multiply(
     `access_of` says how it may lie. `factors` are what the product and the bias are multiplied by.
     """
     target = low.target
-    is_paired, shape = right.panels.is_paired, left.shape
-    left = as_pairs(low, group.node, left) if is_paired else left
+    panels, shape = right.panels, left.shape
+    if panels.is_paired:
+        left = (as_pair_rows if panels.is_tiled else as_pairs)(low, group.node, left)
     expr, reads = tail_of(low, group, bias, factors)
     result = low.result(group.result)
     ways = ways_of(result, reads)
-    symbol = low.kernel(ProductKernel(expr, ways, right.panels))
-    rows, matrices = product(left.shape[-2:-1] if right.batch else left.shape[:-1]), product(right.batch)
-    is_shared, is_decoded = _is_shared(left.shape), right.panels.is_decoded
+    symbol = low.kernel(ProductKernel(expr, ways, panels))
+    rows, matrices = product(shape[-2:-1] if right.batch else shape[:-1]), product(right.batch)
+    is_shared = _is_shared(shape)
     columns = -(-right.N // tiling(target).panel) * tiling(target).panel
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         m, n, k = sizes(rows), sizes(right.N), sizes(right.K)
         if sizes(shape[-1]) != k:
             raise InvalidArgument(f"{place_of(group.node)}: A has rows of {sizes(shape[-1])} elements, B columns of {k}")
-        k = k // 2 if is_paired else k
+        k = tile_words(-(-k // 2)) if panels.is_tiled else k // 2 if panels.is_paired else k
         strides = {"stride_a": 0 if is_shared else m * k, "stride_b": k * sizes(columns), "stride_c": m * n}
-        params = GemmParams.blocked(target, m, n, k, threads=low.threads, is_decoded=is_decoded, **strides)
+        if panels.is_tiled:
+            params = tile_gemm_params(target, m, n, k, threads=low.threads, **strides)
+        else:
+            params = GemmParams.blocked(target, m, n, k, threads=low.threads, is_decoded=panels.is_decoded, **strides)
         return [*params.words(), n], params.tasks(sizes(matrices))
 
     low.step(group, symbol, [left, right.packed, result, *map(low.of, reads)], writes=[2], plan=plan)
