@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+from support.models import model
+
+from sardonyx.formats.onnx import save
 
 
 def test_the_table_has_a_line_for_each_node(invoke: Callable[..., Result], model_file: Path) -> None:
@@ -110,3 +113,18 @@ def test_filters_that_leave_nothing_are_told(invoke: Callable[..., Result], mode
     done = invoke("explain", model_file, "--operator", "Conv")
     assert done.exit_code == 1
     assert "its operators are Add, Relu" in done.stderr
+
+
+def test_the_precision_of_products_is_a_column(invoke: Callable[..., Result], tmp_path: Path) -> None:
+    """And counted in the summary; without products there is neither."""
+    save(
+        model("graph(x: float[4, 4]) -> (y: float[4, 4]) { w: float[4, 4] = ... 1 a = MatMul(x, w) y = Relu(a) }"),
+        tmp_path / "p.onnx",
+    )
+    output = invoke("explain", tmp_path / "p.onnx").output
+    assert "1 product " in output
+    assert "partition  precision" in output
+    first, second = json.loads(invoke("explain", tmp_path / "p.onnx", "--json").stdout)
+    assert (first["precision"], second["precision"]) == ("float32", "")
+    save(model("graph(x: float[4]) -> (y: float[4]) { y = Relu(x) }"), tmp_path / "q.onnx")
+    assert "partition  precision" not in invoke("explain", tmp_path / "q.onnx").output

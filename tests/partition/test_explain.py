@@ -9,7 +9,7 @@ from support.providers import FusingProvider
 
 from sardonyx.partition.assign import assign
 from sardonyx.partition.cut import cut
-from sardonyx.partition.explain import explain
+from sardonyx.partition.explain import Placement, explain, nodes_of, with_precisions
 from sardonyx.provider import Claims, GraphView
 
 
@@ -48,3 +48,22 @@ def test_nodes_of_bodies_that_a_provider_runs_itself_follow_their_node() -> None
         ("main/i/then_branch/If/else_branch", "Abs", "A"),
     ]
     assert len(found) == 7
+    (part,) = parts
+    assert [node.op_type for node in nodes_of(part.partition)] == [op_type for _, op_type, _ in found]
+
+
+def _placed(node: str, partition: str) -> Placement:
+    return Placement(node, "MatMul", 13, "main", "A", partition, "", {})
+
+
+def test_precisions_are_those_of_the_nodes_in_their_order() -> None:
+    """Of each partition that says them; others have none."""
+    rows = [_placed("a", "p"), _placed("b", "q"), _placed("c", "p"), _placed("d", "r")]
+    found = with_precisions(rows, {"p": ("float32", ""), "q": ("bfloat16",)})
+    assert [(place.node, place.precision) for place in found] == [("a", "float32"), ("b", "bfloat16"), ("c", ""), ("d", "")]
+
+
+def test_the_node_of_a_compiled_model_has_all_precisions_of_its_partition() -> None:
+    """Each once. Where nodes are not those that were compiled, nothing is said of any."""
+    assert with_precisions([_placed("a", "p")], {"p": ("x", "", "y", "x")})[0].precision == "x; y"
+    assert with_precisions([_placed("a", "p"), _placed("b", "p")], {"p": ("x",)}) == [_placed("a", "p"), _placed("b", "p")]

@@ -29,6 +29,8 @@ from sardonyx.session.settings.settings import read_settings
 from sardonyx.session.stages.source import Source
 
 _FEW = 12
+_ALWAYS = 4
+"""Columns that are there in any case."""
 
 
 @click.command()
@@ -68,7 +70,7 @@ def explain(
     options: SessionOptions,
     as_json: bool,
 ) -> None:
-    """Show who runs the nodes of MODEL, as optimized, and why those asked before do not: a summary, then each node.
+    """Show who runs the nodes of MODEL, as optimized, in which precision products are computed, and why others do not run them.
 
     With --fusions show for one node, as given, how far each rewrite rule matched around it and why it stopped.
     """
@@ -119,7 +121,7 @@ def _short(provider: str) -> str:
 
 
 def _print_summary(model: str, placements: Sequence[Placement]) -> None:
-    """Print how many nodes each provider runs, their operators, and why those that were asked before declined which ones."""
+    """Print how many nodes each provider runs, their operators, the precision of products, and why others declined which nodes."""
     counts = collections.Counter(placement.provider for placement in placements)
     partitions = len({placement.partition for placement in placements})
     click.echo(f"{model}: {len(placements)} nodes in {partitions} partitions")
@@ -128,6 +130,8 @@ def _print_summary(model: str, placements: Sequence[Placement]) -> None:
         operators = collections.Counter(item.op_type for item in placements if item.provider == name)
         listed = ", ".join(f"{number} {operator}" if number > 1 else operator for operator, number in operators.most_common())
         rows.append((f"{count} on {name}", listed))
+    for precision, count in collections.Counter(item.precision for item in placements if item.precision).most_common():
+        rows.append((f"{count} product{'s' * (count != 1)}", precision))
     reasons: dict[tuple[str, str], collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for item in placements:
         for name, reason in item.declined.items():
@@ -138,21 +142,22 @@ def _print_summary(model: str, placements: Sequence[Placement]) -> None:
 
 
 def _print_nodes(placements: Sequence[Placement]) -> None:
-    """Print a row for each node; where nobody declined any of them without that column."""
+    """Print a row for each node, without the columns in which there is nothing."""
     rows = [
         (
             placement.node,
             f"{placement.op_type}-{placement.version}",
             _short(placement.provider),
             placement.partition.removeprefix(f"{placement.provider}_") + (f" ({placement.unit})" if placement.unit else ""),
+            placement.precision,
             "; ".join(f"{_short(name)}: {reason}" for name, reason in placement.declined.items()),
         )
         for placement in placements
     ]
     click.echo()
-    columns = ("node", "operator", "provider", "partition", "declined by")
-    shown = len(columns) if any(row[-1] for row in rows) else len(columns) - 1
-    print_table("", columns[:shown], [row[:shown] for row in rows])
+    columns = ("node", "operator", "provider", "partition", "precision", "declined by")
+    shown = [place for place in range(len(columns)) if place < _ALWAYS or any(row[place] for row in rows)]
+    print_table("", [columns[place] for place in shown], [[row[place] for place in shown] for row in rows])
 
 
 def _print_fusions(model: str, provider_names: Sequence[str], options: SessionOptions, node: str, as_json: bool) -> None:

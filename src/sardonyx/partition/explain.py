@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import AttributeKind, Graph, Node
 from sardonyx.partition.part import Cut
+from sardonyx.provider import Partition
 
-__all__ = ["Placement", "body_paths", "explain"]
+__all__ = ["Placement", "SaysPrecisions", "body_paths", "explain", "nodes_of", "with_precisions"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,6 +34,16 @@ class Placement:
     """The fused claim that it is part of; "" for a node that runs by itself."""
     declined: Mapping[str, str]
     """Provider -> why that provider, asked before, does not run it."""
+    precision: str = ""
+    """What the operands of a product are multiplied in, such as "float32"; "" where that is not known, or there is no product."""
+
+
+@runtime_checkable
+class SaysPrecisions(Protocol):
+    """A program that says what the operands of its products are multiplied in."""
+
+    precisions: Sequence[str]
+    """For each of `nodes_of` its partition, such as "float32"; "" for no product."""
 
 
 def explain(graph: Graph, label: str, cuts: Sequence[Cut], declined: Mapping[Node, Mapping[str, str]]) -> list[Placement]:
@@ -54,6 +67,32 @@ def explain(graph: Graph, label: str, cuts: Sequence[Cut], declined: Mapping[Nod
         for node in unit.nodes
         for path, inner in _with_bodies(node, label, unit.owns_bodies)
     ]
+
+
+def nodes_of(partition: Partition) -> Iterator[Node]:
+    """Yield the nodes of a partition as `explain` lists them: unit by unit, those of their providers' bodies after each."""
+    for unit in partition.units:
+        for node in unit.nodes:
+            for _, inner in _with_bodies(node, "", unit.owns_bodies):
+                yield inner
+
+
+def with_precisions(placements: Sequence[Placement], known: Mapping[str, Sequence[str]]) -> list[Placement]:
+    """Return placements with the precisions of products.
+
+    Args:
+        placements: as `explain` lists them.
+        known: partition -> the precision of each of its nodes, in that order. Those of a compiled model are all its node's.
+    """
+    counts = collections.Counter(place.partition for place in placements)
+    texts = {name: iter(_one_each(found, counts[name])) for name, found in known.items()}
+    return [dataclasses.replace(place, precision=next(texts.get(place.partition, iter(())), "")) for place in placements]
+
+
+def _one_each(found: Sequence[str], count: int) -> Sequence[str]:
+    if len(found) == count:
+        return found
+    return ["; ".join(dict.fromkeys(filter(None, found)))] * count if count == 1 else [""] * count
 
 
 def body_paths(node: Node, label: str) -> Iterator[tuple[Graph, str]]:

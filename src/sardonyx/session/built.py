@@ -10,8 +10,9 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array
 from sardonyx.formats.files import FileStamp
 from sardonyx.ir import Value
-from sardonyx.partition.explain import Placement
+from sardonyx.partition.explain import Placement, SaysPrecisions, with_precisions
 from sardonyx.runtime.executor import Executor
+from sardonyx.runtime.plan import Plan, ProgramStep
 from sardonyx.session.stages.provider_list import ProviderList
 from sardonyx.session.values import ModelMetadata, NodeArg
 
@@ -40,8 +41,10 @@ class Built:
     """What runs it."""
     bodies: tuple[Executor, ...]
     """What runs the graphs inside its nodes."""
+    plans: tuple[Plan, ...]
+    """Of its graphs, with their programs."""
     placements: tuple[Placement, ...]
-    """Who runs each node, and why others do not."""
+    """Who runs each node, and why others do not; `explain` says more."""
     providers: ProviderList
     """The session's, and those that failed and were left out."""
     report: Callable[[], Report]
@@ -50,3 +53,9 @@ class Built:
     """The per-run recorder of what nodes need of memory, where the settings ask for it."""
     stamps: Mapping[Path, FileStamp]
     """What the model's files were when it was read."""
+
+    def explain(self) -> list[Placement]:
+        """Return `placements` with the precisions that programs say of their products."""
+        steps = [step for plan in self.plans for step in plan.steps if isinstance(step, ProgramStep)]
+        known = {step.name: step.program.precisions for step in steps if isinstance(step.program, SaysPrecisions)}
+        return with_precisions(self.placements, known)

@@ -387,8 +387,8 @@ class InferenceSession(RemadeSession):
         return self._runner.built.report()
 
     def explain(self) -> list[Placement]:
-        """Return for each node of the optimized model who runs it, and why those asked before do not."""
-        return list(self._runner.built.placements)
+        """Return for each node of the optimized model who runs it, in which precision products, and why others do not run it."""
+        return self._runner.built.explain()
 
     def explain_fusions(self, node: str) -> FusionReport:
         """Say of each rewrite rule how far it matched around a node, and why it stopped there; loads and optimizes the model again.

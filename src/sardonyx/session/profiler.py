@@ -27,6 +27,7 @@ from sardonyx.forks import new_lock
 from sardonyx.held_memory import HeldMemory
 from sardonyx.ir import Model
 from sardonyx.partition.contexts import is_context
+from sardonyx.partition.explain import SaysPrecisions
 from sardonyx.partition.part import Cut
 from sardonyx.provider import BindsShapes, Bound, DeviceBuffer, Program, ReportsMemory, TimesSteps
 from sardonyx.session.origins import Origins
@@ -176,6 +177,7 @@ class TimedProgram:
         """Wrap the program that a provider compiled of `part`, whose graph is still whole."""
         self._program, self._profiler = program, profiler
         self.makes_outputs = program.makes_outputs
+        self.precisions = program.precisions if isinstance(program, SaysPrecisions) else ()
         self.binds_shapes = isinstance(program, BindsShapes) and program.binds_shapes
         partition, self._provider = part.partition, part.provider.name
         nodes = facts_of_nodes(partition.nodes, part, profiler.origins)

@@ -62,6 +62,7 @@ def build_whole(
         defaults=prepared.defaults,
         executor=compiled.executor,
         bodies=compiled.bodies,
+        plans=(compiled.plan, *compiled.body_plans),
         placements=assigned.placements,
         providers=providers,
         report=lambda: report,

@@ -10,6 +10,7 @@ from support.cpu_run import TILES
 from support.models import model
 
 import sardonyx as ort
+from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats.onnx import save, to_bytes
 from sardonyx.providers.cpu import pairs
@@ -176,6 +177,74 @@ def test_convolutions_of_single_places_are_multiplied_in_matrix_tiles(channels: 
     errors = [np.abs(y - x).max() / np.abs(x).max() for x, y in zip(wanted, found, strict=True)]
     assert 1e-4 < errors[0] < 1e-2
     assert errors[1] < 1e-5
+
+
+def _said(session: ort.InferenceSession) -> list[str]:
+    return [place.precision for place in session.explain() if place.precision]
+
+
+def test_explain_says_the_precision_of_each_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is computed: what is rounded depends on the processor."""
+    monkeypatch.setattr(pairs, "has_fast_dot2", lambda target: False)
+    assert _said(_session("highest")) == _said(_session("high")) == ["float32", "float32"]
+    assert _said(_session("medium")) == ["float32, weights in bfloat16"] * 2
+    assert _said(_tiles(TEXT, Precision.MEDIUM)) == ["bfloat16, sums in float32"] * 2
+    assert _said(_tiles(TEXT, Precision.HIGHEST)) == ["float32"] * 2
+    monkeypatch.setattr(pairs, "has_fast_dot2", lambda target: True)
+    assert _said(_session("medium")) == ["bfloat16, sums in float32"] * 2
+    assert _said(_session("medium", ODD)) == ["float32, weights in bfloat16"]
+
+
+def test_a_product_of_computed_values_stays_in_float32() -> None:
+    """And explain says so, also of products inside bodies and in profiled sessions."""
+    text = """graph(x: float[64, 64], c: bool[]) -> (y: float[64, 64]) {
+        y = If(c) {
+            then_branch = graph() -> (a) { w: float[64, 64] = ... 1 a: float[64, 64] = MatMul(x, w) },
+            else_branch = graph() -> (b) { b: float[64, 64] = MatMul(x, x) }
+        }
+    }"""
+    assert _said(_tiles(text, Precision.MEDIUM)) == ["bfloat16, sums in float32", "float32"]
+    options = ort.SessionOptions()
+    options.enable_profiling = True
+    session = ort.InferenceSession(to_bytes(model(TEXT)), options, providers=["CPUExecutionProvider"])
+    assert _said(session) == ["float32"] * 2
+    Path(session.end_profiling()).unlink()
+
+
+@pytest.mark.parametrize(
+    ("text", "precision"),
+    [
+        ("graph(x: float[1, 8, 9, 9]) -> (y) { w: float[16, 8, 3, 3] = ... 1 y = Conv(x, w) }", "float32"),
+        ("graph(x: float[1, 64, 9, 9]) -> (y) { w: float[64, 64, 3, 3] = ... 1 y = Conv(x, w) {pads = [1, 1, 1, 1]} }", "float32"),
+        ("graph(x: float[1, 8, 9, 9]) -> (y) { w: float[8, 1, 3, 3] = ... 1 y = Conv(x, w) {group = 8} }", "float32"),
+        ("graph(x: float[1, 8, 5, 5]) -> (y) { w: float[8, 4, 3, 3] = ... 1 y = ConvTranspose(x, w) }", "float32"),
+        ("graph(x: uint8[4, 8]) -> (y) { w: uint8[8, 4] = ... 1 y = MatMulInteger(x, w) }", "8-bit integers, sums in int32"),
+        (
+            "graph(x: uint8[1, 8, 5, 5]) -> (y) { w: uint8[4, 8, 3, 3] = ... 1 y = ConvInteger(x, w) }",
+            "8-bit integers, sums in int32",
+        ),
+        (
+            "graph(x: float[5, 1, 4]) -> (y) { w: float[1, 12, 4] = ... 1 r: float[1, 12, 3] = ... 2 "
+            "y = LSTM(x, w, r) {hidden_size = 3} }",
+            "float32",
+        ),
+        ("graph(q: float[1, 2, 3, 4], k: float[1, 2, 5, 4], v: float[1, 2, 5, 4]) -> (y) { y = Attention(q, k, v) }", "float32"),
+    ],
+)
+def test_each_family_says_its_precision(text: str, precision: str) -> None:
+    """Once, of its own node."""
+    session = ort.InferenceSession(to_bytes(model(text, opset=23)), providers=["CPUExecutionProvider"])
+    assert _said(session) == [precision]
+
+
+def test_models_in_bfloat16_are_multiplied_in_matrix_tiles() -> None:
+    """Their weights are as they are; what comes from before is rounded, where that is asked for."""
+    text = "graph(x: bfloat16[20, 40]) -> (y: bfloat16[20, 30]) { w: bfloat16[40, 30] = ... 1 y = MatMul(x, w) }"
+    assert _said(_tiles(text, Precision.MEDIUM)) == ["bfloat16, sums in float32"]
+    assert _said(_tiles(text.replace("bfloat16", "float16"), Precision.MEDIUM))[0].startswith("float32")
+    x = np.random.default_rng(0).standard_normal((20, 40)).astype(DataType.BFLOAT16.numpy)
+    wide, narrow = (_tiles(text, precision).run(None, {"x": x})[0] for precision in (Precision.HIGHEST, Precision.MEDIUM))
+    np.testing.assert_allclose(narrow.astype(np.float32), wide.astype(np.float32), rtol=2**-7, atol=1e-2)
 
 
 def test_words_and_precisions() -> None:

@@ -14,6 +14,7 @@ from sardonyx.ir import Expr, Node, Value
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.schema import place_of
 from sardonyx.ops.views.reshape import Reshape
+from sardonyx.partition.explain import nodes_of
 from sardonyx.provider import Partition
 from sardonyx.providers.cpu.claims import Claimed, NodeClaim, lower_nodes
 from sardonyx.providers.cpu.library import library_for
@@ -75,8 +76,10 @@ def make_program(partition: Partition, low: Lowering, lowered: Lowered, runner: 
     kernels, engines = library_for(low.target).compile({step.symbol: low.writers[step.symbol] for step in steps}, cache)
     check_cancelled()
     storage = Storage(steps, lowered.inputs, [buffer.root for buffer in outputs])
+    precisions = tuple("; ".join(low.precisions.get(node, ())) for node in nodes_of(partition))
     low.forget()
     made = CpuProgram(partition.inputs, outputs, storage, kernels, engines, runner, low.threads, low.packs)
+    made.precisions = precisions
     made.not_zero = [size for node in _all_nodes(partition) if _copies_sizes(node) for size in _not_zero(node)]
     return made
 

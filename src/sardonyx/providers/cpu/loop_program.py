@@ -94,6 +94,7 @@ class LoopProgram:
     def __init__(self, program: CpuProgram, loop: OpenLoop) -> None:
         """Make a program of one whose scan outputs have room for a number of iterations, a symbol of its sizes."""
         self._program, self._loop = program, loop
+        self.precisions = program.precisions
         self._bound = Bound((None,) * (program.output_count - 1))
         self._lock = new_lock()
         self._bindings: collections.OrderedDict[_Key, _Binding] = collections.OrderedDict()

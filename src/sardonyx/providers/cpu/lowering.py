@@ -75,6 +75,8 @@ class Lowering:
         self.specs: dict[Node, object] = {}
         self.places: dict[Node, int] = {}
         self.counters: dict[Node, Buffer] = {}
+        self.precisions: dict[Node, dict[str, None]] = {}
+        """What the operands of each product are multiplied in, in the order of its steps; lowerings say it."""
         self._kept = kept
         self.shared: dict[tuple[Hashable, ...], Buffer] = {}
         """What several nodes need, by what it is made of; lowerings fill it."""
@@ -95,6 +97,7 @@ class Lowering:
         self.specs.clear()
         self.places.clear()
         self.counters.clear()
+        self.precisions.clear()
         self._scalars.clear()
         self._buffers.clear()
         self._packed.clear()
@@ -250,8 +253,14 @@ class Lowering:
         unless: Callable[[Sizes], bool] | None = None,
         shares: Sequence[tuple[int, int]] = (),
         control: Control | None = None,
+        precision: str = "",
     ) -> None:
-        """Run a kernel after the steps so far; the arguments are the fields of KernelLaunch."""
+        """Run a kernel after the steps so far; the arguments are the fields of KernelLaunch.
+
+        For a product `precision` is what its operands are multiplied in.
+        """
+        if precision:
+            self.precisions.setdefault(group.node, {})[precision] = None
         name = "+".join(node.op_type for node in group.nodes)
         place = place_of(group.node)
         nodes = tuple(self.places[node] for node in group.nodes if node in self.places)

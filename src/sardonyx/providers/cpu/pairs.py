@@ -9,7 +9,7 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.bfloat_dots import has_fast_dot2
 from sardonyx.codegen.emit.matrix_tiles import TILE, has_pair_tiles
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.kernels.pairs import PAIR_BLOCK, write_pair_rows, write_pairs
+from sardonyx.codegen.kernels.narrow.pairs import PAIR_BLOCK, write_pair_rows, write_pairs
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node

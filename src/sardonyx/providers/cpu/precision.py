@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sardonyx.values.named import NamedEnum
 
-__all__ = ["PRECISIONS", "Precision"]
+__all__ = ["BFLOAT16", "BYTES", "FLOAT32", "PRECISIONS", "Precision", "with_weights"]
 
 
 class Precision(NamedEnum):
@@ -16,6 +16,17 @@ class Precision(NamedEnum):
     """As precise as three products of bfloat16: here float32, which is as fast."""
     MEDIUM = 2
     """bfloat16, with sums in float32."""
+
+
+FLOAT32 = "float32"
+BFLOAT16 = "bfloat16, sums in float32"
+BYTES = "8-bit integers, sums in int32"
+"""What operands of products are multiplied in, as reports say it."""
+
+
+def with_weights(precision: str, weights: str) -> str:
+    """Return a precision with what the weights are stored in, where they are decoded as they are multiplied."""
+    return f"{precision}, weights in {weights}"
 
 
 PRECISIONS = {kind.name.lower(): kind for kind in Precision}

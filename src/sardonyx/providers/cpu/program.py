@@ -88,6 +88,8 @@ class CpuProgram:
         self.packs = packs
         self.flushes_denormals = False
         """Whether runs compute with zeros for denormal numbers; what is bound before stays as it was."""
+        self.precisions: Sequence[str] = ()
+        """What operands of products are multiplied in: see `SaysPrecisions`."""
         self.not_zero: Sequence[NotZero] = ()
         """Sizes that were inferred as if they were not 0."""
         self._names = [value.name or "an inner value" for value in inputs]

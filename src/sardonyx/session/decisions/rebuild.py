@@ -66,6 +66,7 @@ def _compiled(attempt: Attempt, restored: Restored, settings: Settings) -> Built
         defaults=restored.defaults,
         executor=executor_for(plan, settings.execution),
         bodies=(),
+        plans=(plan,),
         placements=restored.placements,
         providers=attempt.providers,
         report=functools.partial(report_of, restored.report),

@@ -234,5 +234,5 @@ def _placed(
 
 
 def _placement(place: Placement) -> Plain:
-    fields = (getattr(place, field.name) for field in dataclasses.fields(Placement) if field.name != "declined")
+    fields = (getattr(place, field.name) for field in dataclasses.fields(Placement) if field.name not in ("declined", "precision"))
     return (*fields, tuple(place.declined.items()))

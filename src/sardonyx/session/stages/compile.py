@@ -39,6 +39,8 @@ class Compiled:
     """What runs it."""
     plan: Plan
     """The plan of its main graph."""
+    body_plans: tuple[Plan, ...] = ()
+    """The plans of the graphs inside its nodes."""
     bodies: tuple[Executor, ...] = ()
     """What runs the graphs inside its nodes."""
 
@@ -68,7 +70,7 @@ def compile_model(
             write_context(model, target, compiler.kept, defaults, settings.load)
         read_attributes(model.graph)
         model.dismantle()  # programs hold what they need of weights, packed or as they are
-    return Compiled(main.executor, main.plan, tuple(compiler.executors))
+    return Compiled(main.executor, main.plan, tuple(compiler.body_plans), tuple(compiler.executors))
 
 
 class _Compiler:
@@ -79,6 +81,8 @@ class _Compiler:
         self._bodies: dict[Graph, Body] = {}
         self.kept: list[KeptProgram] = []
         """What a compiled model is written of."""
+        self.body_plans: list[Plan] = []
+        """Those of the graphs inside nodes."""
         self.executors: list[Executor] = []
         """What runs the graphs inside nodes."""
 
@@ -86,6 +90,7 @@ class _Compiler:
         for body in assigned.bodies:
             planned = self.compile_graph(body)
             self._bodies[body.graph] = planned
+            self.body_plans.append(planned.plan)
             self.executors.append(planned.executor)
         captures, entering = assigned.captures, assigned.entering
         plan = make_plan(assigned.graph, captures, assigned.stages, self._program_of, entering)

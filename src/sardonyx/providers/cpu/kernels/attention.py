@@ -28,6 +28,7 @@ from sardonyx.providers.cpu.kernels.attention_mask import Mask, check_mask, lowe
 from sardonyx.providers.cpu.kernels.reshape import OrderSpec
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
+from sardonyx.providers.cpu.precision import FLOAT32
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 from sardonyx.providers.cpu.strided import StridedDim, copy_region, dense_strides
@@ -262,7 +263,9 @@ def _attend_many(low: Lowering, group: Group, call: AttentionSpec, operands: Seq
         return params.words(low.target, low.threads), params.tasks(low.target, low.threads)
 
     buffers = [*(buffer for buffer, _ in operands), result[0], scratch, *mask.buffers]
-    low.step(group, symbol, buffers, writes=[3, 4], plan=plan, together=together(low.threads), unless=mask.is_by_rows)
+    low.step(
+        group, symbol, buffers, writes=[3, 4], plan=plan, together=together(low.threads), unless=mask.is_by_rows, precision=FLOAT32
+    )
 
 
 def rows_of(low: Lowering, value: Value, heads: Heads) -> tuple[Buffer, RowStrides]:

@@ -26,6 +26,7 @@ from sardonyx.ir.shape import ceil_div, maximum, minimum
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.attention_mask import Mask
 from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.precision import FLOAT32
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
@@ -181,9 +182,8 @@ def attend_few(
     (q, _), (k, _), (v, _) = operands
     buffers = [q, k, v, result[0], parts, few.lengths or q, *(few.former or (k, v)), *mask.rows]
     writes = [3, 4] if few.former is None else [3, 4, 1, 2]
-    low.step(
-        group, symbol, buffers, writes=writes, plan=plan, unless=is_many, shares=[] if few.former is None else [(6, 1), (7, 2)]
-    )
+    shares = [] if few.former is None else [(6, 1), (7, 2)]
+    low.step(group, symbol, buffers, writes=writes, plan=plan, unless=is_many, shares=shares, precision=FLOAT32)
     low.step(group, low.kernel(JoinKernel()), buffers[:_JOINED], writes=[3, 4], plan=join, unless=is_one)
 
 

@@ -40,6 +40,7 @@ from sardonyx.providers.cpu.expressions import element_type, expression_symbol
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import constant_of
+from sardonyx.providers.cpu.precision import BYTES
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
@@ -273,7 +274,7 @@ def multiply_sides(low: Lowering, group: Group, left: LeftSide, right: RightSide
 
     zeros = [zero.buffer for zero in (left.zero, right.zero) if zero is not None]
     buffers = [source, right.packed, result, *zeros, *(buffer for buffer, _ in reads)]
-    low.step(group, low.kernel(ByteProductKernel(store)), buffers, writes=[2], plan=plan)
+    low.step(group, low.kernel(ByteProductKernel(store)), buffers, writes=[2], plan=plan, precision=BYTES)
 
 
 def _prepared(low: Lowering, node: Node, left: LeftSide, rows: Dim) -> Buffer:

@@ -21,9 +21,9 @@ from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.codegen.kernels.conv import pack_filters
 from sardonyx.codegen.kernels.depthwise import DepthwiseParams, write_depthwise
 from sardonyx.codegen.kernels.gemm import GemmParams, tiling
-from sardonyx.codegen.kernels.pairs import pack_pairs
+from sardonyx.codegen.kernels.narrow.pairs import pack_pairs
+from sardonyx.codegen.kernels.narrow.tile_gemm import tile_gemm_params
 from sardonyx.codegen.kernels.panels import TilePanels
-from sardonyx.codegen.kernels.tile_gemm import tile_gemm_params
 from sardonyx.codegen.kernels.tile_products import tile_words
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
@@ -45,6 +45,7 @@ from sardonyx.providers.cpu.kernels.winograd import lower_winograd, suits_winogr
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given
 from sardonyx.providers.cpu.pairs import as_pair_rows, multiplies_pairs, multiplies_tiles
+from sardonyx.providers.cpu.precision import BFLOAT16, FLOAT32
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
@@ -91,7 +92,9 @@ def _lower_product(low: Lowering, group: Group, data: Buffer, weights: Array, ta
         params = GemmParams.blocked(target, sizes(rows), M, K, threads=low.threads, ldc=sizes(result.row))
         return [*params.words(), M], params.tasks()
 
-    low.step(group, symbol, [data, packed, result, *map(low.of, tail.operands)], writes=[2], plan=plan, pitched=True)
+    low.step(
+        group, symbol, [data, packed, result, *map(low.of, tail.operands)], writes=[2], plan=plan, pitched=True, precision=FLOAT32
+    )
 
 
 def _lower_tiles(low: Lowering, group: Group, data: Buffer, weights: Array, tail: Tail) -> None:
@@ -107,7 +110,7 @@ def _lower_tiles(low: Lowering, group: Group, data: Buffer, weights: Array, tail
         return [*params.words(), M], params.tasks()
 
     buffers = [as_pair_rows(low, group.node, data), packed, result, *map(low.of, tail.operands)]
-    low.step(group, symbol, buffers, writes=[2], plan=plan, pitched=True)
+    low.step(group, symbol, buffers, writes=[2], plan=plan, pitched=True, precision=BFLOAT16)
 
 
 def _pack_point_pairs(weights: Array, width: int) -> Array:
@@ -169,7 +172,8 @@ def _lower_depthwise(low: Lowering, group: Group, data: Buffer, filters: FilterS
         return params.words(), params.tasks()
 
     operands = map(low.of, tail.operands)
-    low.step(group, symbol, [data, packed, result, *operands], writes=[2], plan=plan, pitched=tail.may_be_pitched)
+    buffers, pitched = [data, packed, result, *operands], tail.may_be_pitched
+    low.step(group, symbol, buffers, writes=[2], plan=plan, pitched=pitched, precision=FLOAT32)
 
 
 def _lower_windows(

@@ -16,8 +16,8 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.kernels.conv import pack_filters
 from sardonyx.codegen.kernels.conv_narrow import pack_narrow
 from sardonyx.codegen.kernels.depthwise import pack_depthwise
+from sardonyx.codegen.kernels.narrow.pairs import pack_filter_pairs
 from sardonyx.codegen.kernels.pack import PackParams
-from sardonyx.codegen.kernels.pairs import pack_filter_pairs
 from sardonyx.dtypes import Array
 from sardonyx.ir import Node, Value
 from sardonyx.providers.cpu.kernels.matmul import PackKernel

@@ -18,6 +18,7 @@ from sardonyx.providers.cpu.kernels.conv_tail import Tail, TailCode, place_epilo
 from sardonyx.providers.cpu.kernels.filters import ConstantFilters, FilterSource
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.pairs import as_pairs, multiplies_pairs
+from sardonyx.providers.cpu.precision import BFLOAT16, FLOAT32
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
@@ -159,4 +160,5 @@ def add_product(
         return params.words(), params.tasks()
 
     operands = map(low.of, tail.operands)
-    low.step(group, symbol, [data, packed, result, zeros, *operands], writes=[2], plan=plan, pitched=tail.may_be_pitched)
+    buffers, precision = [data, packed, result, zeros, *operands], FLOAT32 if words == 1 else BFLOAT16
+    low.step(group, symbol, buffers, writes=[2], plan=plan, pitched=tail.may_be_pitched, precision=precision)

@@ -22,10 +22,10 @@ from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, WIDE, Epilogue, GemmParams, pack_columns, pack_rows, tiling, write_gemm
+from sardonyx.codegen.kernels.narrow.pairs import pack_pairs
+from sardonyx.codegen.kernels.narrow.tile_gemm import tile_gemm_params, write_tile_gemm
 from sardonyx.codegen.kernels.pack import PackParams, write_pack
-from sardonyx.codegen.kernels.pairs import pack_pairs
-from sardonyx.codegen.kernels.panels import NarrowPanels, PairPanels, Panels, TilePanels
-from sardonyx.codegen.kernels.tile_gemm import tile_gemm_params, write_tile_gemm
+from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, PairPanels, Panels, TilePanels
 from sardonyx.codegen.kernels.tile_products import TILE_HEIGHT, tile_words
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
@@ -41,7 +41,7 @@ from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise, others
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, open_or_wrong, shape_of
 from sardonyx.providers.cpu.pairs import as_pair_rows, as_pairs, multiplies_pairs, multiplies_tiles
-from sardonyx.providers.cpu.precision import Precision
+from sardonyx.providers.cpu.precision import BFLOAT16, FLOAT32, Precision, with_weights
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 from sardonyx.providers.cpu.strided import StridedDim, copy_region, dense_strides
@@ -350,7 +350,17 @@ def multiply(
             params = GemmParams.blocked(target, m, n, k, threads=low.threads, is_decoded=panels.is_decoded, **strides)
         return [*params.words(), n], params.tasks(sizes(matrices))
 
-    low.step(group, symbol, [left, right.packed, result, *map(low.of, reads)], writes=[2], plan=plan)
+    buffers = [left, right.packed, result, *map(low.of, reads)]
+    low.step(group, symbol, buffers, writes=[2], plan=plan, precision=_precision_of(panels))
+
+
+def _precision_of(panels: Panels) -> str:
+    """Return what operands are multiplied in, as reports say it."""
+    if panels.is_paired:
+        return BFLOAT16
+    if isinstance(panels, NarrowPanels):
+        return with_weights(FLOAT32, panels.element.name)
+    return with_weights(FLOAT32, f"{panels.bits} bits") if isinstance(panels, BlockPanels) else FLOAT32
 
 
 def tail_of(

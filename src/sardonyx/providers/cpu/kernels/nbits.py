@@ -45,6 +45,7 @@ from sardonyx.providers.cpu.kernels.matmul import (
 )
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
+from sardonyx.providers.cpu.precision import BYTES, with_weights
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
@@ -186,7 +187,8 @@ def _multiply_bytes(low: Lowering, group: Group, spec: NBitsSpec, left: Buffer, 
     expr, reads = tail_of(low, group, group.node.input(_BIAS))
     result = low.result(group.result)
     symbol = low.kernel(DotBlocksKernel(panels, expr, ways_of(result, reads)))
-    low.step(group, symbol, [rounded, packed, result, *map(low.of, reads)], writes=[2], plan=plan)
+    buffers, precision = [rounded, packed, result, *map(low.of, reads)], with_weights(BYTES, f"{panels.bits} bits")
+    low.step(group, symbol, buffers, writes=[2], plan=plan, precision=precision)
 
 
 def _packed(weights: Tensor, panels: BlockLayout, K: int, N: int, scales: Value, zero_points: Value | None, width: int) -> Array:

@@ -51,6 +51,7 @@ from sardonyx.providers.cpu.kernels.integer_zeros import Stored, SumParts, corre
 from sardonyx.providers.cpu.kernels.windows import claim_sliding, conv_axes, is_padded, is_point, place_window
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import constant_of, given
+from sardonyx.providers.cpu.precision import BYTES
 from sardonyx.providers.cpu.sizes import Sizes
 
 __all__: list[str] = []
@@ -178,7 +179,7 @@ def _lower_depthwise(low: Lowering, group: Group, spec: IntegerFilters, tail: In
         return params.words(), params.tasks()
 
     buffers = [data, packed, result, fixed.border, fixed.offsets, fixed.factors, *tail.operands]
-    low.step(group, symbol, buffers, writes=[2], plan=plan, pitched=tail.may_be_pitched)
+    low.step(group, symbol, buffers, writes=[2], plan=plan, pitched=tail.may_be_pitched, precision=BYTES)
 
 
 def _lower_windows(low: Lowering, group: Group, spec: IntegerFilters, tail: IntegerTail, parts: SumParts) -> None:
@@ -224,7 +225,7 @@ def _lower_windows(low: Lowering, group: Group, spec: IntegerFilters, tail: Inte
         return params.words(), params.tasks()
 
     buffers = [data, packed, result, fixed.border, fixed.offsets, fixed.factors, *tail.operands]
-    low.step(group, symbol, buffers, writes=[2], plan=plan, pitched=tail.may_be_pitched)
+    low.step(group, symbol, buffers, writes=[2], plan=plan, pitched=tail.may_be_pitched, precision=BYTES)
 
 
 def _packed(filters: Array, groups: int, width: int, depth: int, signed: bool) -> Array:

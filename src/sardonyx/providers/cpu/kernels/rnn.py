@@ -31,6 +31,7 @@ from sardonyx.providers.cpu.kernels.rnn_cell import PHASE_GATES, cell_of
 from sardonyx.providers.cpu.kernels.rnn_weights import ABSENT, Arrangement, pack_arranged
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import shape_of
+from sardonyx.providers.cpu.precision import FLOAT32
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import STATUS, Buffer
 
@@ -195,7 +196,8 @@ def _project(low: Lowering, group: Group, spec: RecurrentSpec, padded: int) -> B
         params = GemmParams.blocked(low.target, sizes(count), columns, spec.features, threads=low.threads)
         return [*params.words(), columns], params.tasks()
 
-    low.step(group, symbol, [low.of(node.inputs[_X]), packed, projected, *biases], writes=[2], plan=plan)
+    buffers = [low.of(node.inputs[_X]), packed, projected, *biases]
+    low.step(group, symbol, buffers, writes=[2], plan=plan, precision=FLOAT32)
     return projected
 
 

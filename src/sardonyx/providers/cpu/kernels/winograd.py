@@ -17,6 +17,7 @@ from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_tail import Tail, TailCode, place_epilogue
 from sardonyx.providers.cpu.kernels.windows import place_window
 from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.precision import FLOAT32
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
@@ -91,4 +92,4 @@ def lower_winograd(low: Lowering, group: Group, data: Buffer, weights: Array, wi
         return params.words(), params.tasks()
 
     buffers = [data, packed, result, zeros, scratch, *map(low.of, tail.operands)]
-    low.step(group, symbol, buffers, writes=[2, 4], plan=plan, pitched=tail.may_be_pitched, together=together)
+    low.step(group, symbol, buffers, writes=[2, 4], plan=plan, pitched=tail.may_be_pitched, together=together, precision=FLOAT32)

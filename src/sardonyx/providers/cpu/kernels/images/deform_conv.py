@@ -24,6 +24,7 @@ from sardonyx.providers.cpu.kernels.matmul import ROW, ProductKernel
 from sardonyx.providers.cpu.kernels.windows import conv_axes, place_window, problem_of
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, open_or_wrong, shape_of
+from sardonyx.providers.cpu.precision import FLOAT32
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
@@ -139,4 +140,4 @@ def _multiply(low: Lowering, group: Group, filters: Buffer, panels: Buffer, resu
         return [*params.words(), n], params.tasks(sizes(images))
 
     symbol = low.kernel(ProductKernel(expr, ROW * len(operands)))
-    low.step(group, symbol, [left, right, target, *operands], writes=[2], plan=plan)
+    low.step(group, symbol, [left, right, target, *operands], writes=[2], plan=plan, precision=FLOAT32)

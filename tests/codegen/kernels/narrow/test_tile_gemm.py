@@ -11,8 +11,8 @@ from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.gemm import tiling
-from sardonyx.codegen.kernels.pairs import pack_pairs, write_pair_rows
-from sardonyx.codegen.kernels.tile_gemm import tile_gemm_params, write_tile_gemm
+from sardonyx.codegen.kernels.narrow.pairs import pack_pairs, write_pair_rows
+from sardonyx.codegen.kernels.narrow.tile_gemm import tile_gemm_params, write_tile_gemm
 from sardonyx.codegen.kernels.tile_products import TILE_ROWS, tile_words
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, available_levels, emulated_target, host_target

@@ -8,7 +8,7 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.kernels.gemm import GemmParams, tiling, write_gemm
-from sardonyx.codegen.kernels.pairs import PAIR_BLOCK, pack_pairs, write_pair_rows, write_pairs
+from sardonyx.codegen.kernels.narrow.pairs import PAIR_BLOCK, pack_pairs, write_pair_rows, write_pairs
 from sardonyx.codegen.kernels.panels import PairPanels
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, available_levels, emulated_target, host_target
