@@ -18,6 +18,7 @@ each by the round after the first tenth of the time. The bar: below 1 KB of memo
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import random
 import sys
@@ -105,8 +106,21 @@ class Kept(NamedTuple):
     """Mappings of memory."""
 
 
+_LIBC = ctypes.CDLL(None)
+_M_ARENA_MAX = -8
+"""The parameter of glibc's mallopt that limits its heaps."""
+
+
+def use_one_heap() -> None:
+    """Let all threads allocate from one heap, where the C library is glibc; before there are threads."""
+    if hasattr(_LIBC, "mallopt"):
+        _LIBC.mallopt(_M_ARENA_MAX, 1)
+
+
 def kept() -> Kept:
-    """What this process holds at the moment."""
+    """What this process holds at the moment, without what the C library keeps of memory that was freed."""
+    if hasattr(_LIBC, "malloc_trim"):
+        _LIBC.malloc_trim(0)
     rollup = Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines()
     private = sum(int(line.split()[1]) for line in rollup if line.startswith("Private_"))
     own = Path("/proc/self")

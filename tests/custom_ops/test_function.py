@@ -196,7 +196,7 @@ def test_an_attribute_of_another_kind_names_the_node() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"domain": ""}, "a name and a domain of its own, got ''"),
+        ({"domain": "", "name": "Mine"}, "a name and a domain of its own, or those of one that it replaces, got '' and 'Mine'"),
         ({"since": 3, "until": 2}, "since version 3 until version 2, which is no range"),
         ({"types": {"z": "float"}}, "types names 'z', which is no input; the inputs are x"),
         ({"outputs": ["float32"]}, "'float32' is no type"),

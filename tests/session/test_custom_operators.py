@@ -81,3 +81,28 @@ def test_extensions_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "onnxruntime_extensions", None)
     with pytest.raises(errors.Fail, match="pip install onnxruntime-extensions"):
         sardonyx.SessionOptions().enable_ort_custom_ops()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not list what may be executed")
+@pytest.mark.parametrize("address", [0, 1, -5, 2**70])
+def test_an_address_without_code_is_refused(address: int) -> None:
+    """The process is not at risk."""
+    with pytest.raises(errors.InvalidArgument, match="where no function lies"):
+        sardonyx.SessionOptions().register_custom_ops_using_function(address)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not list what may be executed")
+def test_data_is_no_function() -> None:
+    """An address that may be read and not executed."""
+    data = ctypes.create_string_buffer(16)
+    with pytest.raises(errors.InvalidArgument, match="where no function lies"):
+        sardonyx.SessionOptions().register_custom_ops_using_function(ctypes.addressof(data))
+
+
+def test_addresses_are_integers() -> None:
+    """Each error names the argument."""
+    options = sardonyx.SessionOptions()
+    with pytest.raises(TypeError, match="address is an integer, got 'x'"):
+        options.register_custom_ops_using_function("x")  # type: ignore[arg-type]  # that is the case
+    with pytest.raises(TypeError, match="domain is an integer, got None"):
+        options.add_custom_op_domain(None)  # type: ignore[arg-type]  # that is the case

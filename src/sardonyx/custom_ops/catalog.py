@@ -7,9 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from sardonyx.custom_ops.definition import Arity, OperatorDefinition, Parameter
 from sardonyx.dtypes import DataType
+from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Node, TensorType
+from sardonyx.ir.replaced import is_replaced, original_domain, replaced_domain
 from sardonyx.ops.fact import UNKNOWN, Fact
 from sardonyx.ops.schema import OpSchema, ParameterOption, ParameterSchema, TypeConstraint
+from sardonyx.ops.schemas import find_schema, is_built_in
 from sardonyx.ops.session_operators import SessionOperator
 from sardonyx.providers.user_kernels import CpuKernel
 
@@ -24,14 +27,17 @@ _OPTIONS = {
 
 
 class Catalog:
-    """Custom operators by domain and name. Several definitions of one name differ in versions, or in the types of their inputs."""
+    """Custom operators by domain and name. Several definitions of one name differ in versions, or in the types of their inputs.
+
+    Those with the name of a built-in operator are found in the domain of what it replaces (`ir/replaced.py`).
+    """
 
     def __init__(self, definitions: Iterable[OperatorDefinition]) -> None:
         """Hold `definitions`; where two serve one node, the first does."""
         self._found: dict[tuple[str, str], list[OperatorDefinition]] = {}
         self._operators: dict[tuple[OperatorDefinition, ...], SessionOperator] = {}
         for definition in definitions:
-            self._found.setdefault((definition.domain, definition.name), []).append(definition)
+            self._found.setdefault((_domain_of(definition), definition.name), []).append(definition)
 
     def find_operator(self, domain: str, op_type: str, version: int) -> SessionOperator | None:
         """Return the operator as checks and inference see it, or None; see `ops.session_operators.Lookup`."""
@@ -40,7 +46,10 @@ class Catalog:
             return None
         if chosen not in self._operators:
             self._operators[chosen] = SessionOperator(
-                _merged_schema(chosen), functools.partial(_infer, chosen), chosen[0].expression or _kernel_of(chosen)
+                _schema(chosen, domain, version),
+                functools.partial(_infer, chosen),
+                chosen[0].expression or _kernel_of(chosen),
+                functools.partial(_declines, chosen),
             )
         return self._operators[chosen]
 
@@ -60,6 +69,32 @@ class Catalog:
     def _of_version(self, domain: str, op_type: str, version: int) -> tuple[OperatorDefinition, ...]:
         found = self._found.get((domain, op_type), ())
         return tuple(item for item in found if item.since <= version <= item.until)
+
+
+def _domain_of(definition: OperatorDefinition) -> str:
+    """Return the domain in which a definition is found: another than its own where it replaces a built-in operator."""
+    domain = definition.domain
+    return replaced_domain(domain) if is_built_in(domain, definition.name) else domain
+
+
+def _schema(chosen: Sequence[OperatorDefinition], domain: str, version: int) -> OpSchema:
+    """Return what nodes are checked against: what the built-in operator asks where it is replaced."""
+    known = find_schema(original_domain(domain), chosen[0].name, version) if is_replaced(domain) else None
+    return _merged_schema(chosen) if known is None else known
+
+
+def _declines(chosen: Sequence[OperatorDefinition], node: Node, inputs: Sequence[Fact | None]) -> str:
+    """Return why none of `chosen` takes a node; "" where one does."""
+    types = [None if fact is None else fact.dtype for fact in inputs]
+    definition = next((item for item in chosen if _suits(item, types)), None)
+    if definition is None:
+        return f"{chosen[0].owner} takes no inputs of {', '.join(map(str, types))}"
+    try:
+        if definition.infer is not None:
+            definition.infer(node, inputs)
+    except InvalidGraph as error:
+        return str(error)
+    return ""
 
 
 def _kernel_of(chosen: Sequence[OperatorDefinition]) -> CpuKernel | None:

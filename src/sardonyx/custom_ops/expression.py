@@ -13,7 +13,7 @@ from sardonyx.codegen.emit.expr import ElementExpr, argument
 from sardonyx.codegen.emit.row_expr import folds_rows
 from sardonyx.codegen.emit.types import Type, of_dtype
 from sardonyx.custom_ops.definition import NEWEST, Arity, OperatorDefinition, Parameter
-from sardonyx.custom_ops.function import PythonOperator, check_names
+from sardonyx.custom_ops.function import PythonOperator, check_names, label_of
 from sardonyx.custom_ops.signature import Signature, decode, read_attributes, read_inputs
 from sardonyx.dtypes import DataType
 from sardonyx.errors import Fail, InvalidArgument, InvalidGraph, SardonyxError, describe
@@ -36,7 +36,8 @@ def expression_op(
     that folds rows, in a kernel with the element-wise nodes after it. The reference provider computes it with NumPy.
 
     Args:
-        domain: the operator's domain, such as "my.domain".
+        domain: the operator's domain, such as "my.domain"; with that of a built-in operator ("" for ai.onnx) it replaces this one
+            for the types that the expression computes with.
         name: the operator.
         since: the first version of the domain in which the operator exists.
         until: the last.
@@ -46,17 +47,18 @@ def expression_op(
     """
 
     def decorate(function: Callable[..., ElementExpr]) -> PythonOperator[..., ElementExpr]:
-        check_names(domain, name, since, until)
+        where = check_names(domain, name, since, until)
+        label = label_of(where, name)
         signature = Signature(read_inputs(function), read_attributes(function))
         if not signature.inputs:
-            raise InvalidArgument(f"{domain}.{name} has no inputs; an expression is of the elements of some")
-        expression = _Expression(f"{domain}.{name}", function, signature)
+            raise InvalidArgument(f"{label} has no inputs; an expression is of the elements of some")
+        expression = _Expression(label, function, signature)
         parameters = tuple(
             Parameter(DataType.UNDEFINED, item.arity, is_homogeneous=False, min_arity=int(index == 0))
             for index, item in enumerate(signature.inputs)
         )
         definition = OperatorDefinition(
-            domain,
+            where,
             name,
             parameters,
             (Parameter(DataType.UNDEFINED, Arity.REQUIRED),),

@@ -27,11 +27,12 @@ from sardonyx.custom_ops.signature import Input, Signature, attribute_names, dec
 from sardonyx.custom_ops.type_names import Output, parse_dtype, parse_output
 from sardonyx.dtypes import DataType
 from sardonyx.errors import Fail, InvalidArgument, InvalidGraph, SardonyxError, describe
+from sardonyx.forks import without_fork
 from sardonyx.ir import Node, Shape
 from sardonyx.ops.fact import UNKNOWN, Fact
 from sardonyx.providers.user_kernels import CpuKernel
 
-__all__ = ["PythonOperator", "ShapeFunction", "check_names", "op"]
+__all__ = ["PythonOperator", "ShapeFunction", "check_names", "label_of", "op"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -59,7 +60,7 @@ class PythonOperator(Generic[P, R]):
         return self.function(*args, **kwargs)
 
     def __repr__(self) -> str:
-        return f"<operator {self.definition.domain}.{self.definition.name} of {self.definition.owner}>"
+        return f"<operator {label_of(self.definition.domain, self.definition.name)} of {self.definition.owner}>"
 
 
 def op(
@@ -80,7 +81,8 @@ def op(
     as arrays of `str` objects. The function returns a new array, or a tuple of them where there are several outputs.
 
     Args:
-        domain: the operator's domain, such as "my.domain".
+        domain: the operator's domain, such as "my.domain"; with that of a built-in operator ("" for ai.onnx) it replaces this one
+            where it takes the types of a node's inputs.
         name: the operator.
         outputs: for each output its element type ("float"), or the input that has the same ("x"); "seq(…)" for a list, "…?" for
             one that may be left out. By default one, with the type of the first input.
@@ -96,34 +98,54 @@ def op(
     """
 
     def decorate(function: Callable[P, R]) -> PythonOperator[P, R]:
-        check_names(domain, name, since, until)
+        where = check_names(domain, name, since, until)
+        label = label_of(where, name)
         signature = _signature(function)
         names = [item.name for item in signature.inputs]
         if cpu_kernel is not None and not isinstance(cpu_kernel, CpuKernel):
-            raise InvalidArgument(
-                f"cpu_kernel of {domain}.{name} is {cpu_kernel!r:.100}; expected a sardonyx.cpu_kernels.CpuKernel"
-            )
+            raise InvalidArgument(f"cpu_kernel of {label} is {cpu_kernel!r:.100}; expected a sardonyx.cpu_kernels.CpuKernel")
         if outputs is None and not names:
-            raise InvalidArgument(f"{domain}.{name} has no inputs; say by outputs=[…] which types its outputs have")
+            raise InvalidArgument(f"{label} has no inputs; say by outputs=[…] which types its outputs have")
         description = _Description(
-            f"{domain}.{name}",
+            label,
             signature,
             tuple(parse_output(text, names) for text in (outputs if outputs is not None else names[:1])),
             _types(types or {}, names),
             shape,
         )
-        made = description.define(domain, name, function, since, until)
+        made = description.define(where, name, function, since, until)
         return PythonOperator(function, dataclasses.replace(made, cpu_kernel=cpu_kernel))
 
     return decorate
 
 
-def check_names(domain: str, name: str, since: int, until: int) -> None:
-    """Raise InvalidArgument where an operator of one's own cannot have this domain, name or range of versions."""
-    if not domain or domain == "ai.onnx" or not name:
-        raise InvalidArgument(f"an operator of your own has a name and a domain of its own, got {domain!r} and {name!r}")
+def check_names(domain: str, name: str, since: int, until: int) -> str:
+    """Return the domain of an operator, "" for ai.onnx.
+
+    Raises:
+        InvalidArgument: the operator cannot have this domain, name or range of versions.
+    """
+    where = "" if domain == "ai.onnx" else domain
+    if not name or not (where or _is_standard(name)):
+        raise InvalidArgument(
+            f"an operator of your own has a name and a domain of its own, or those of one that it replaces, "
+            f"got {domain!r} and {name!r}"
+        )
     if not 1 <= since <= until:
-        raise InvalidArgument(f"{domain}.{name} exists since version {since} until version {until}, which is no range")
+        raise InvalidArgument(f"{label_of(where, name)} exists since version {since} until version {until}, which is no range")
+    return where
+
+
+def label_of(domain: str, name: str) -> str:
+    """Return what messages call an operator."""
+    return f"{domain or 'ai.onnx'}.{name}"
+
+
+def _is_standard(name: str) -> bool:
+    with without_fork():
+        from sardonyx.ops.schemas import is_built_in  # which reads the schemas of the standard
+
+    return is_built_in("", name)
 
 
 def _signature(function: Callable[..., object]) -> Signature:

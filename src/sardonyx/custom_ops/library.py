@@ -27,7 +27,7 @@ from sardonyx.custom_ops.abi.table import Api, shared_api
 from sardonyx.custom_ops.definition import OperatorDefinition, Site
 from sardonyx.custom_ops.kernel import CompiledKernel
 from sardonyx.dtypes import DataType
-from sardonyx.errors import Fail
+from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.ir import Node, TensorType
 from sardonyx.ir.shape import anonymous, symbol
 from sardonyx.ops.fact import UNKNOWN, Fact
@@ -83,8 +83,11 @@ def register_with(function: int, path: str, config: Mapping[str, str]) -> Custom
         config: the session's config entries.
 
     Raises:
+        InvalidArgument: no code lies at the address.
         SardonyxError: what the library says against it.
     """
+    if not _is_code(function):
+        raise InvalidArgument(f"address is {function:#x}, where no function lies; give that of a function like {_SYMBOL}")
     api, owner = shared_api(), Path(path).name
     given = dict(config)
     registration = Registration(given, [])
@@ -97,6 +100,20 @@ def register_with(function: int, path: str, config: Mapping[str, str]) -> Custom
         drop(handle)
     definitions = tuple(item for domain in registration.domains for item in _definitions(domain, owner, api))
     return CustomOpsLibrary(path, definitions, {key: text for key, text in given.items() if config.get(key) != text})
+
+
+def _is_code(address: int) -> bool:
+    """Return whether memory at an address may be executed; True where the system does not list its mappings."""
+    try:
+        lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return address > 0
+    for line in lines:
+        bounds, rights = line.split(maxsplit=2)[:2]
+        first, end = (int(bound, 16) for bound in bounds.split("-"))
+        if first <= address < end:
+            return "x" in rights
+    return False
 
 
 def library_of_domain(domain: int, owner: str) -> CustomOpsLibrary:

@@ -9,6 +9,7 @@ from sardonyx.custom_ops.definition import Kernel, Site
 from sardonyx.custom_ops.program import CustomProgram
 from sardonyx.errors import RuntimeException, SardonyxError, describe, located
 from sardonyx.ir import Graph, Node, TensorType
+from sardonyx.ir.replaced import original_domain
 from sardonyx.ops.schema import place_of
 from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition
 
@@ -69,7 +70,7 @@ class CustomOperatorsProvider:
 def _site_of(node: Node, config: Mapping[str, str]) -> Site:
     return Site(
         name=node.name,
-        domain=node.domain,
+        domain=original_domain(node.domain),
         op_type=node.op_type,
         version=node.version,
         attributes=dict(node.attributes),

@@ -21,6 +21,7 @@ from sardonyx.formats.onnx_attribute import write_attribute
 from sardonyx.formats.onnx_types import write_denotations, write_type
 from sardonyx.formats.protos import Message
 from sardonyx.ir import Function, Graph, Model, Node, Tensor, Value
+from sardonyx.ir.replaced import original_domain
 from sardonyx.ir.types import DENOTATIONS
 
 __all__ = ["StoreTensor", "write_model"]
@@ -194,8 +195,9 @@ class _GraphWriter:
         _write_metadata(proto.metadata_props, metadata)
 
     def _node(self, proto: Message, node: Node, name: str) -> None:
-        _set(proto, op_type=node.op_type, domain=node.domain, name=name, overload=node.overload, doc_string=node.doc)
-        version = self._imports.setdefault(node.domain, node.version)
+        domain = original_domain(node.domain)
+        _set(proto, op_type=node.op_type, domain=domain, name=name, overload=node.overload, doc_string=node.doc)
+        version = self._imports.setdefault(domain, node.version)
         if version != node.version:
             trace.event("save.version_differs", node=repr(node), written_as=version)
         proto.input.extend(map(self.names.of, node.inputs))

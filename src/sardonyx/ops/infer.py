@@ -20,6 +20,7 @@ from sardonyx.cancellation import check_cancelled, raise_interrupt
 from sardonyx.config import LIMITS
 from sardonyx.errors import InvalidArgument, InvalidGraph, SardonyxError, located
 from sardonyx.ir import Attribute, Expr, Function, FunctionId, Graph, Model, Node, Shape, Tensor, TensorType, Value, ValueType
+from sardonyx.ir.replaced import is_replaced, original_domain
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import MAX_VALUE_SIZE, UNKNOWN, Fact, ShapeCall, ShapeEntry, dims_text, find_shape_function
 from sardonyx.ops.schema import place_of
@@ -249,9 +250,9 @@ class _Inference:
             if function is not None:
                 return self._called(node, function)
         custom = find_session_operator(node.domain, node.op_type, node.version)
-        if custom is not None:
+        if custom is not None and not is_replaced(node.domain):
             return custom.infer(node, [None if value is None else self._fact(value) for value in node.inputs])
-        entry = find_shape_function(node.domain, node.op_type, node.version)
+        entry = find_shape_function(original_domain(node.domain), node.op_type, node.version)
         if entry is None:
             return ()
         inputs = [None if value is None else self._fact(value) for value in node.inputs]

@@ -38,6 +38,7 @@ __all__ = [
     "check_node",
     "check_types",
     "find_schema",
+    "is_built_in",
     "is_too_new",
     "known_domains",
     "unknown_operator",
@@ -52,6 +53,11 @@ def find_schema(domain: str, op_type: str, version: int) -> OpSchema | None:
         return custom.schema
     key = domain, op_type
     return CONTRIB_SCHEMAS.get(key) or table().find(domain, op_type, version) or OLDER_SCHEMAS.get(key)
+
+
+def is_built_in(domain: str, op_type: str) -> bool:
+    """Return whether the standard or com.microsoft has an operator in some version; what the standard dropped does not count."""
+    return (domain, op_type) in CONTRIB_SCHEMAS or op_type in table().names(domain)
 
 
 def all_schemas() -> list[OpSchema]:

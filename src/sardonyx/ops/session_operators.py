@@ -24,10 +24,14 @@ __all__ = ["Lookup", "SessionOperator", "find_session_operator", "session_operat
 class SessionOperator:
     """An operator as checks and inference see it."""
 
-    __slots__ = ("expression", "infer", "schema")
+    __slots__ = ("declines", "expression", "infer", "schema")
 
     def __init__(
-        self, schema: OpSchema, infer: Callable[[Node, Sequence[Fact | None]], tuple[Fact, ...]], expression: object = None
+        self,
+        schema: OpSchema,
+        infer: Callable[[Node, Sequence[Fact | None]], tuple[Fact, ...]],
+        expression: object = None,
+        declines: Callable[[Node, Sequence[Fact | None]], str] = lambda node, inputs: "",
     ) -> None:
         """Make an operator.
 
@@ -36,8 +40,10 @@ class SessionOperator:
             infer: a function (node, input facts) -> output facts, which may raise InvalidGraph.
             expression: what providers may compute it by (`providers.expressions` and `providers.user_kernels` know the types),
                 None for nothing.
+            declines: a function (node, input facts) -> why the operator does not take a node in place of a built-in one; "" where
+                it does.
         """
-        self.schema, self.infer, self.expression = schema, infer, expression
+        self.schema, self.infer, self.expression, self.declines = schema, infer, expression, declines
 
 
 Lookup: TypeAlias = Callable[[str, str, int], SessionOperator | None]

@@ -18,6 +18,7 @@ from sardonyx.forks import without_fork
 from sardonyx.session.config_entries import ConfigEntries
 from sardonyx.session.context.data import ContextOutput, ReadData
 from sardonyx.session.enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
+from sardonyx.session.option_types import as_index
 
 if TYPE_CHECKING:
     from sardonyx.custom_ops.definition import OperatorSource
@@ -275,9 +276,11 @@ class SessionOptions(ConfigEntries):
         """Call a RegisterCustomOps function by its address; `name` is what messages call its library.
 
         Raises:
+            InvalidArgument: no code lies at the address.
             SardonyxError: what the library says against it.
         """
-        self._add_custom_ops(_library_module().register_with(address, name or f"function at {address:#x}", self._entries))
+        number = as_index("address", address)
+        self._add_custom_ops(_library_module().register_with(number, name or f"function at {number:#x}", self._entries))
 
     def add_custom_op_domain(self, domain: int, name: str = "") -> None:
         """Add an OrtCustomOpDomain by its handle, made by the OrtApi that `sardonyx.custom_ops.library.api_base` leads to.
@@ -285,7 +288,8 @@ class SessionOptions(ConfigEntries):
         Raises:
             InvalidArgument: there is no such domain.
         """
-        self._add_custom_ops(_library_module().library_of_domain(domain, name or f"domain {domain:#x}"))
+        number = as_index("domain", domain)
+        self._add_custom_ops(_library_module().library_of_domain(number, name or f"domain {number:#x}"))
 
     def enable_ort_custom_ops(self) -> None:
         """Register the operators of the package onnxruntime-extensions; raises Fail where it is not installed."""
@@ -471,7 +475,9 @@ def _library_module() -> ModuleType:
 
 
 def _override(sizes: dict[str, int], name: str, size: SupportsIndex) -> None:
-    number = operator.index(size)
+    number = as_index("size", size)
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a dimension is a text, got {name!r:.100}")
     sizes.pop(name, None)
     if number >= 0:
         sizes[name] = number

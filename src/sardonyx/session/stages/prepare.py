@@ -27,6 +27,7 @@ from sardonyx.session.settings.settings import Settings
 from sardonyx.session.stages.load import Loaded
 from sardonyx.session.stages.owned_model import OwnedModel
 from sardonyx.session.stages.provider_list import ProviderList
+from sardonyx.session.stages.replaced_operators import replace_operators
 from sardonyx.session.widening import widen_model
 from sardonyx.trace import span
 
@@ -76,6 +77,7 @@ def prepare(
         for provider in able:
             check_provider(provider)
         check_compatibility(model, able, is_strict=settings.context.fails_on_suboptimal)
+        replace_operators(model)
         keep_claimed_calls(model, able, keep_all=settings.optimize.keeps_calls)
         pins = layer_pins(settings.placement, providers.names).joined(settings.placement.pins)
         pin(model, pins, providers.names)
