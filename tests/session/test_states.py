@@ -6,6 +6,7 @@ import json
 import threading
 
 import numpy as np
+import pytest
 from support.models import model
 
 import sardonyx
@@ -78,3 +79,32 @@ def test_metadata_that_are_none_mean_nothing() -> None:
     assert States.of({}, ["y"]) is None
     assert States.of({STATES: "[["}, ["y"]) is None
     assert States.of({STATES: "7"}, ["y"]) is None
+
+
+def test_many_runs_of_one_shape_need_no_python() -> None:
+    """And feed states on as the first runs did; other ways to run go on from them."""
+    session = sardonyx.InferenceSession(_counting())
+    assert [session.run(None, FEED)[0].item() for _ in range(8)] == list(range(11, 19))
+    assert session.run(["y"], FEED)[0].item() == 19
+    assert session.run(None, FEED, sardonyx.RunOptions())[0].item() == 20
+    session.reset_all_variables()
+    assert [session.run(None, FEED)[0].item() for _ in range(2)] == [11, 12]
+    assert session.run(None, {"x": np.array([1], np.float32), "s": np.array([5], np.float32)})[0].item() == 6
+
+
+def test_results_are_the_callers_own() -> None:
+    """What is written into one changes no state."""
+    session = sardonyx.InferenceSession(_counting())
+    for expected in range(11, 17):
+        (found,) = session.run(None, FEED)
+        assert found.item() == expected
+        found[:] = 0
+
+
+def test_a_feed_that_is_wrong_changes_nothing() -> None:
+    """In any run."""
+    session = sardonyx.InferenceSession(_counting())
+    for expected in range(11, 17):
+        with pytest.raises(sardonyx.InvalidArgument):
+            session.run(None, {"x": np.zeros((2, 2), np.float32)})
+        assert session.run(None, FEED)[0].item() == expected

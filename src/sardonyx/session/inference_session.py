@@ -144,6 +144,7 @@ class InferenceSession(RemadeSession):
         self._label, self._input_values, self._defaults, self._recorder = built.label, built.inputs, built.defaults, built.recorder
         self._output_names = [argument.name for argument in built.declared]
         self._states = States.of(built.metadata.custom_metadata_map, self._output_names)
+        self._native_run = None if self._states is None else self._states.run
         self._sparse_outputs = {index for index, argument in enumerate(built.declared) if argument.type.startswith("sparse_tensor")}
         self._declared = frozenset(self._output_names)
         remember(self)
@@ -189,17 +190,19 @@ class InferenceSession(RemadeSession):
         return results
 
     def _learn(self, feed: Mapping[str, OnnxValue]) -> None:
+        if self._states is not None:
+            return
         count = self._plain_runs = self._plain_runs + 1
         if count == _LEARNS_FROM_RUN:
-            self._native_runs = self._make_native_runs()
+            self.known_runs()
         if self._native_runs is not None:
             self._native_run = self._native_runs.learn(feed, InferenceSession._run_in_python)
 
-    def _make_native_runs(self) -> KnownRuns | None:
+    def known_runs(self) -> KnownRuns | None:
+        """Make what runs known shapes by machine code; None where the session's runs need Python."""
         if (
             not runs_natively()
             or self._sparse_outputs
-            or self._states is not None
             or self._profiler is not None
             or self._logs is not None
             or self._recorder is not None
@@ -209,12 +212,18 @@ class InferenceSession(RemadeSession):
         with without_fork():
             from sardonyx.session.native_tail import runs_of  # who runs once does without it
 
-        return runs_of(self._runner.built.executor, self._input_values, self._defaults, self._output_names)
+        defaults = self._defaults if self._states is None else self._states.without(self._defaults)
+        self._native_runs = runs_of(self._runner.built.executor, self._input_values, defaults, self._output_names)
+        return self._native_runs
+
+    def compute_all(self, feed: Mapping[str, OnnxValue]) -> list[OnnxValue]:
+        """Compute all outputs from what is fed and defaults, without what the session keeps from run to run."""
+        return self._compute(None, feed, None, None)
 
     def native_binding(self, feed: Mapping[str, OnnxValue], targets: Mapping[str, OnnxValue]) -> Callable[..., None] | None:
         """Return what computes a binding again without Python; None where nothing does."""
         self._learn(feed)
-        if self._native_runs is None:
+        if self._native_runs is None or self._states is not None:
             return None
         with without_fork():
             from sardonyx.session.native_binding import bind_natively  # loaded with the native runs

@@ -7,12 +7,15 @@ session that has such values wait for one another.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Self
+from typing import TYPE_CHECKING, Protocol, Self
 
-from sardonyx.dtypes import OnnxValue
+from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.forks import new_lock, without_fork
 from sardonyx.formats.tflite import STATES
 from sardonyx.session.options import RunOptions
+
+if TYPE_CHECKING:
+    from sardonyx.session.native_tail import KnownRuns
 
 __all__ = ["States"]
 
@@ -20,6 +23,25 @@ Compute = Callable[
     [Sequence[str] | None, Mapping[str, OnnxValue], RunOptions | None, Mapping[str, OnnxValue] | None], list[OnnxValue]
 ]
 """Computes outputs, as `InferenceSession.compute` does."""
+
+
+_LEARNS_FROM_RUN = 3
+"""The first run has no states to feed, so that the third is the second of its kind."""
+
+
+class Session(Protocol):
+    """What the runs of a session with states need of it."""
+
+    def compute(
+        self, output_names: Sequence[str] | None, input_feed: Mapping[str, OnnxValue], run_options: RunOptions | None
+    ) -> list[OnnxValue]:
+        """Compute outputs with states."""
+
+    def compute_all(self, feed: Mapping[str, OnnxValue]) -> list[OnnxValue]:
+        """Compute all outputs from what is fed and defaults, without states."""
+
+    def known_runs(self) -> KnownRuns | None:
+        """Return what runs known shapes by machine code; None where nothing does."""
 
 
 class States:
@@ -33,8 +55,14 @@ class States:
         """The outputs that are none of the user's."""
         self.visible = [name for name in outputs if name not in self.hidden]
         """The others."""
+        places = {name: place for place, name in enumerate(outputs)}
+        self._given_out = [places[name] for name in self.visible]
+        self._kept = [places[name] for name in self._outputs.values() if name in places]
         self._lock = new_lock()
         self._values: dict[str, OnnxValue] = {}
+        self._count = 0
+        self._runs: KnownRuns | None = None
+        self._native_run: Callable[..., list[OnnxValue]] | None = None
 
     @classmethod
     def of(cls, metadata: Mapping[str, str], outputs: Sequence[str]) -> Self | None:
@@ -68,6 +96,41 @@ class States:
             return results[: len(names)]
 
         return run
+
+    def run(
+        self,
+        session: Session,
+        output_names: Sequence[str] | None,
+        feed: Mapping[str, OnnxValue],
+        options: RunOptions | None,
+    ) -> list[OnnxValue]:
+        """Compute outputs as `InferenceSession.run` does; by machine code where all are asked for and the shapes are known."""
+        if output_names or options is not None:
+            return session.compute(output_names, feed, options)
+        with self._lock:
+            whole = {self._inputs[key]: value for key, value in self._values.items() if key in self._inputs}
+            whole.update(feed)
+            run = self._run_in_python if self._native_run is None else self._native_run
+            results = run(session, None, whole, None)
+            for key, place in zip(self._outputs, self._kept, strict=True):
+                self._values[key] = results[place]
+        return [results[place] for place in self._given_out]
+
+    def _run_in_python(
+        self, session: Session, output_names: Sequence[str] | None, feed: Mapping[str, OnnxValue], options: RunOptions | None
+    ) -> list[OnnxValue]:
+        results = session.compute_all(feed)
+        self._count += 1
+        if self._count == _LEARNS_FROM_RUN:
+            self._runs = session.known_runs()
+        if self._runs is not None:
+            self._native_run = self._runs.learn(feed, self._run_in_python)
+        return results
+
+    def without(self, defaults: Mapping[str, Array]) -> dict[str, Array]:
+        """Return the defaults of inputs that are no states."""
+        states = frozenset(self._inputs.values())
+        return {name: array for name, array in defaults.items() if name not in states}
 
     def share(self, other: States) -> None:
         """Keep the values that `other` keeps, in the same place."""
