@@ -10,11 +10,14 @@ import numpy as np
 
 from sardonyx.dtypes import OnnxValue
 from sardonyx.session.native_function import BoundWords, words
-from sardonyx.session.native_run import MOST_SCRATCH_BYTES, NativeRuns, scratch_for
+from sardonyx.session.native_run import NativeRuns, scratch_for
 from sardonyx.session.native_tail import KnownRuns
 from sardonyx.session.targets import fillable_targets
 
 __all__ = ["bind_natively"]
+
+_MOST_SCRATCH_BYTES = 1 << 23
+"""How much memory of its own a binding may work in: that of a step of a decoder, of several rows at a time."""
 
 
 def bind_natively(
@@ -43,7 +46,7 @@ def bind_natively(
         return None
     bound = sizes.bound
     places = fillable_targets(filled, arrays, runs.only.shares) if len(filled) == len(runs.outputs) else [None]
-    if any(place is None for place in places) or bound.scratch_bytes > MOST_SCRATCH_BYTES:
+    if any(place is None for place in places) or bound.scratch_bytes > _MOST_SCRATCH_BYTES:
         return None
     call = runs.program.native_call(bound)
     if call is None:

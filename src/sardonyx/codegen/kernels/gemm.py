@@ -40,7 +40,7 @@ from sardonyx.codegen.kernels.panels import LONGEST_CHAIN, Panels, WidePanels
 from sardonyx.codegen.kernels.tiles import Range, Tiling, cover_columns, cover_rows, tile_spans
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
-from sardonyx.lazy_dataclasses import dataclass
+from sardonyx.lazy_dataclasses import dataclass, replace
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -92,6 +92,9 @@ BLOCK_C = 1 << 17
 
 _FEW_AHEAD = 16
 """Rows of a panel that tiles of few rows of A fetch ahead: they go through panels at the speed of memory."""
+
+_LINE = 16
+"""Elements of a cache line: a tile fetches one at each step, but where there are so few tiles that the first fetches the panel."""
 
 _FAR_ELEMENTS = 1 << 18
 """Of B that are worth it: fewer stay in the second-level cache, and to ask for them takes as long as to read them."""
@@ -324,15 +327,17 @@ def _write_block(
             following = panels.place(first_b, index + 1, k, p["K"], shape.panel).of(F32)
             for height, (top, bottom) in cover_rows(heights, rows):
                 is_largest = (vectors, height) == (shape.tiles[0][0], shape.tiles[0][1][0])
+                is_far, width = p["K"] * p["N"] > _FAR_ELEMENTS, panels.row_bytes(shape.panel) // F32.size_bytes
                 if is_largest:
-                    stride = _share(b, panels.row_bytes(shape.panel) // F32.size_bytes, height, bottom - top)
+                    share = _share(b, width, height, bottom - top)
+                    is_whole = is_far & (share > _LINE)
                 else:
-                    is_far = (p["M"] < shape.tiles[0][1][0]) & (p["K"] * p["N"] > _FAR_ELEMENTS)
-                    stride = b.select(is_far, shape.panel, p["M"].like(0))
+                    stride = b.select((p["M"] < shape.tiles[0][1][0]) & is_far, shape.panel, p["M"].like(0))
                 with b.loop(top, bottom, height) as m:
                     a, c = first_a.at(m * p["lda"]), first_c.at(m * p["ldc"] + n)
                     if is_largest:
-                        ahead = following.at((m - top) // height * stride * p["block_k"])
+                        stride = b.select(is_whole, b.select(m.eq(top), share.like(width), 0), share)
+                        ahead = following.at((m - top) // height * share * p["block_k"])
                     else:
                         ahead = panel.at(stride * _FEW_AHEAD)
                     b.call_part(tiles[vectors, height], a, panel, c, ahead, m, n, k, stride)
@@ -380,7 +385,7 @@ def _write_tile(
             for total in sums:
                 total.set(b.const(total.type, 0.0))
             length = _least(b, depth - done, p["chain"])
-            near = Ahead(ahead.at(done * stride), stride, 1 if largest else vectors)
+            near = Ahead(ahead.at(done * stride), stride, vectors)
             add = functools.partial(
                 multiply,
                 b,
@@ -392,7 +397,8 @@ def _write_tile(
                 pairs=panels.is_paired,
             )
             if largest:
-                add(near)
+                part = replace(near, lines=1)
+                b.branch(stride > _LINE, functools.partial(add, near), functools.partial(add, part))
             else:
                 b.branch(stride > 0, functools.partial(add, near), add)
             with b.when((k + done) > 0):
