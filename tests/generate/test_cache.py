@@ -124,6 +124,25 @@ def test_rows_of_a_shared_cache_change_places_in_its_buffers() -> None:
     assert held[:, 0, 0, 0].tolist() == [2, 2]
 
 
+def test_rows_that_leave_a_shared_cache_let_the_others_close_up() -> None:
+    """In the same buffers, until half of the rows have left; then what they held is freed."""
+    cache = SharedCache([SLOT], 4)
+    cache.targets(2)["present"][:, :, :2] = np.arange(4)[:, None, None, None]
+    cache.advance(2)
+    held, whole = cache.feeds()["past"], cache.size_bytes
+    cache.select([0, 2, 3])
+    assert np.shares_memory(cache.feeds()["past"], held)
+    assert cache.feeds()["past"][:, 1, 1, 2].tolist() == [0, 2, 3]
+    assert (cache.rows, cache.lengths.tolist(), cache.size_bytes) == (3, [2, 2, 2], whole)
+    assert cache.feeds()["past"].flags.c_contiguous
+    cache.select([1, 2])
+    assert not np.shares_memory(cache.feeds()["past"], held)
+    assert cache.feeds()["past"][:, 0, 0, 0].tolist() == [2, 3]
+    assert cache.size_bytes == whole // 2
+    cache.reserve(1000)
+    assert cache.feeds()["past"][:, 0, 1, 0].tolist() == [2, 3]
+
+
 def test_a_size_that_the_model_leaves_open_is_an_error() -> None:
     """It names the cache."""
     slot = CacheSlot("0", "past", "present", DataType.FLOAT, (None, None, None, 3), 0, 2, False)

@@ -157,6 +157,7 @@ class SharedCache:
     def __init__(self, slots: Sequence[CacheSlot], rows: int, capacity: int = 0) -> None:
         """Hold no token of `rows` sequences, with space for `capacity` tokens each."""
         self.rows, self.capacity = rows, capacity
+        self._held = rows
         self.lengths = np.zeros(rows, np.int64)
         self._slots = tuple(slots)
         self._arrays = {slot.key: empty_past(slot, rows, capacity) for slot in self._slots}
@@ -169,7 +170,7 @@ class SharedCache:
             return False
         made = SharedCache(self._slots, self.rows, length + max(_LEAST_SLACK, length // 2))
         made._fill(0, self)
-        self.capacity, self._arrays, self.step = made.capacity, made._arrays, None
+        self.capacity, self._held, self._arrays, self.step = made.capacity, made._held, made._arrays, None
         return True
 
     def feeds(self) -> Mapping[str, Array]:
@@ -186,8 +187,14 @@ class SharedCache:
         self.lengths += count
 
     def select(self, rows: Sequence[int]) -> None:
-        """Keep these rows, in this order; nothing is copied where they are what it has, and buffers stay where as many are kept."""
+        """Keep these rows, in this order.
+
+        Nothing is copied where they are what it has, and only rows that change places where most are kept in their order; buffers
+        stay where as many are kept.
+        """
         if list(rows) == list(range(self.rows)):
+            return
+        if len(rows) < self.rows and self._held < 2 * len(rows) and list(rows) == sorted(set(rows)) and self._close_up(rows):
             return
         used, stays = int(self.lengths.max(initial=0)), len(rows) == self.rows
         for slot in self._slots:
@@ -198,7 +205,23 @@ class SharedCache:
                 self._arrays[slot.key] = empty_past(slot, len(rows), self.capacity)
             self._arrays[slot.key][tuple(index)] = kept
         self.lengths, self.rows = self.lengths[np.asarray(rows, np.int64)], len(rows)
-        self.step = self.step if stays else None
+        self._held, self.step = (self._held, self.step) if stays else (len(rows), None)
+
+    def _close_up(self, rows: Sequence[int]) -> bool:
+        """Move rows to the front of their buffers, the first parts of which are then the caches; whether the rows are in front."""
+        if any(slot.batch_axis for slot in self._slots):
+            return False
+        used = int(self.lengths.max(initial=0))
+        for slot in self._slots:
+            array, index = self._arrays[slot.key], [slice(None)] * len(slot.shape)
+            index[slot.length_axis] = slice(0, used)
+            inner = tuple(index[1:])
+            for place, row in enumerate(rows):
+                if place != row:
+                    array[place][inner] = array[row][inner]
+            self._arrays[slot.key] = array[: len(rows)]
+        self.lengths, self.rows, self.step = self.lengths[np.asarray(rows, np.int64)], len(rows), None
+        return True
 
     def cut(self, length: int) -> None:
         """Keep the first `length` tokens of every row, as far as it has them."""
@@ -231,8 +254,8 @@ class SharedCache:
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes its buffers take."""
-        return sum(array.nbytes for array in self._arrays.values())
+        """How many bytes its buffers take, those of rows that left included."""
+        return sum(array.nbytes for array in self._arrays.values()) // max(self.rows, 1) * self._held
 
 
 def _flat(past: Array) -> Array:
