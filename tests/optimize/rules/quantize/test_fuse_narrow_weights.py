@@ -27,6 +27,19 @@ def text(
         {"call": "Gemm(a, d, b)"},
         {"call": "Gemm(a, d)"},
         {"call": "Gemm(a, d, b) {transB = 1}", "shape": "240,300", "scale": "s: float[240] = ... 2", "zero": "", "axis": 0},
+        {"kind": "int4", "zero": "z: int4[] = -3"},
+        {"kind": "uint4", "zero": "z: uint4[] = 9"},
+        {"kind": "uint4", "zero": ""},
+        {"kind": "int4", "scale": "s: float[240] = ... 2", "zero": "z: int4[240] = ... 4"},
+        {"call": "Gemm(a, d, b)", "kind": "int4", "scale": "s: float[10,240] = ... 2", "zero": "", "axis": "0, block_size = 32"},
+        {
+            "call": "Gemm(a, d, b) {transB = 1}",
+            "shape": "240,300",
+            "kind": "uint4",
+            "scale": "s: float[240,19] = ... 2",
+            "zero": "z: uint4[240,19] = ... 4",
+            "axis": "1, block_size = 16",
+        },
     ],
 )
 def test_fires_with_the_same_numbers(given):
@@ -42,9 +55,11 @@ def test_fires_with_the_same_numbers(given):
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"kind": "int16", "zero": "z: int16[] = 3"}, "no matrix of 8 bits"),
+        ({"kind": "int16", "zero": "z: int16[] = 3"}, "no matrix of 4 or 8 bits"),
         ({"shape": "300,20"}, "there are 6000 weights"),
         ({"scale": "s: float[300] = ... 2", "zero": "", "axis": 0}, "along the axis of the sum"),
+        ({"scale": "s: float[300,8] = ... 2", "zero": "", "axis": "1, block_size = 32"}, "along the columns by block"),
+        ({"scale": "s: float[13,240] = ... 2", "zero": "", "axis": "0, block_size = 24"}, "blocks of 24"),
         ({"call": "Gemm(a, d) {alpha = 2.0}"}, "alpha or beta"),
         ({"more": "v = Neg(d)"}, "other users"),
         ({"before": "a = DequantizeLinear(q, s)"}, "a is dequantized"),

@@ -18,6 +18,7 @@ import numpy as np
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Value
 from sardonyx.ops.views.quantize import Quantization
+from sardonyx.optimize.helpers.quantized import pack_rows
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -58,24 +59,16 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     blocks = -(-K // block)
     padded = np.zeros((N, blocks * block), np.uint8)
     padded[:, :K] = numbers
-    packed = op.constant(_packed(padded, bits).reshape(N, blocks, block * bits // 8), f"{name}/packed")
+    packed = op.constant(pack_rows(padded, bits).reshape(N, blocks, block * bits // 8), f"{name}/packed")
     inputs: list[Value | None] = [match["a"], packed, op.constant(np.ascontiguousarray(scales.numpy().T), f"{name}/scales")]
     if zeros is not None or shift == 0:
         given = np.zeros((blocks, N), np.uint8) if zeros is None else _unsigned(zeros.numpy(), shift)
-        inputs.append(op.constant(_packed(np.ascontiguousarray(given.T), bits), f"{name}/zero_points"))
+        inputs.append(op.constant(pack_rows(np.ascontiguousarray(given.T), bits), f"{name}/zero_points"))
     return op.MatMulNBits(*inputs, K=K, N=N, bits=bits, block_size=block, _domain="com.microsoft")
 
 
 def _unsigned(array: Array, shift: int) -> Array:
     return (array.astype(np.int16) + shift).astype(np.uint8)
-
-
-def _packed(array: Array, bits: int) -> Array:
-    """Return rows of numbers as bytes: two numbers of 4 bits each, the first in the low half; an odd last one alone."""
-    if bits == 8:
-        return array
-    even = np.pad(array, ((0, 0), (0, array.shape[1] % 2)))
-    return np.asarray(even[:, ::2] | (even[:, 1::2] << 4))
 
 
 FUSE_NBITS_MATMUL = Rule(
