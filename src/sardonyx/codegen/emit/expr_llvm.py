@@ -10,6 +10,7 @@ from sardonyx.codegen.emit.division import refined_quotient
 from sardonyx.codegen.emit.expr import PRIMITIVES, ElementExpr, NumberedPrimitive, number
 from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.narrow import from_narrow, to_narrow
+from sardonyx.codegen.emit.remainders import float_remainder, integer_quotient
 from sardonyx.codegen.emit.saturate import round_clipped
 from sardonyx.codegen.emit.types import F32, I32, Kind, Type
 from sardonyx.codegen.emit.values import Register
@@ -115,13 +116,14 @@ def _divide(b: Function, x: Register, y: Register) -> Register:
     if x.type.is_float:
         return x / y
     zero = y.eq(0)
-    return b.select(zero, x.like(0), x // _safe_divisor(b, x, y))
+    return b.select(zero, x.like(0), integer_quotient(b, x, _safe_divisor(b, x, y)))
 
 
 def _remainder(b: Function, x: Register, y: Register) -> Register:
     if x.type.is_float:
-        return x % y
-    return b.select(y.eq(0), x.like(0), x % _safe_divisor(b, x, y))
+        return float_remainder(b, x, y)
+    divisor = _safe_divisor(b, x, y)
+    return b.select(y.eq(0), x.like(0), x - integer_quotient(b, x, divisor) * divisor)
 
 
 def _safe_divisor(b: Function, x: Register, y: Register) -> Register:
