@@ -17,6 +17,7 @@ def engine(target: Target) -> Engine:
     """Kernels for elements of four bytes."""
     module = Module(target)
     write_gather(module, "rows", I32, I64, 1, single=False)
+    write_gather(module, "singles", I32, I64, 1, single=True)
     write_gather(module, "pairs", I32, I32, 2, single=True)
     write_gather_elements(module, "elements", I32, I64)
     engine = Engine(target)
@@ -81,3 +82,36 @@ def test_elements_are_taken_along_an_axis(engine: Engine, axis: int) -> None:
     indices[1, 2, 3] = data.shape[axis]
     call(engine, "elements", [data, indices, result, status], params.words(), 0, params.tasks())
     assert status[0] == np.ravel_multi_index((1, 2, 3), shape) + 1
+
+
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 33, 100])
+@pytest.mark.parametrize("wrong", [5, -6, 1 << 40, -(1 << 63), (1 << 63) - 1])
+def test_single_elements_are_taken_by_vectors(engine: Engine, count: int, wrong: int) -> None:
+    """Wherever a wrong index stands its place is reported, and the others are taken."""
+    data = np.arange(10, dtype=np.int32).reshape(2, 5)
+    indices = np.random.default_rng(count).integers(-5, 5, count)
+    params = GatherParams(2, count, 1, 5, 0, ((5, 1),), 1 << 14)
+    for place in sorted({0, count // 2, count - 1}):
+        result, status = np.full((3, count), -1, np.int32), np.zeros(1, np.int64)
+        call(engine, "singles", [data, indices, result, status], params.words(), 0, params.tasks())
+        np.testing.assert_array_equal(result, [*data[:, indices], np.full(count, -1)])
+        assert status[0] == 0
+        spoiled = indices.copy()
+        spoiled[place] = wrong
+        call(engine, "singles", [data, spoiled, result, status], params.words(), 0, params.tasks())
+        assert status[0] == place + 1
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_wrong_index_among_elements_is_reported(engine: Engine, axis: int) -> None:
+    """In a row of several vectors."""
+    data = np.arange(40 * 50, dtype=np.int32).reshape(40, 50)
+    indices = np.random.default_rng(0).integers(-40, 40, (40, 50))
+    params = GatherElementsParams.along(axis, data.shape, indices.shape, 64)
+    result, status = np.full((40, 50), -1, np.int32), np.zeros(1, np.int64)
+    call(engine, "elements", [data, indices, result, status], params.words(), 0, params.tasks())
+    np.testing.assert_array_equal(result, np.take_along_axis(data, indices, axis))
+    assert status[0] == 0
+    indices[7, 49] = 50
+    call(engine, "elements", [data, indices, result, status], params.words(), 0, params.tasks())
+    assert status[0] == 7 * 50 + 49 + 1

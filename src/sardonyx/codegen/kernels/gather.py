@@ -3,8 +3,9 @@
     write_gather             result[o, j, :] = data[o, i0, i1, …, :]     for the tuple (i0, i1, …) = indices[o or 0, j, :]
     write_gather_elements    result[…, j] = data[…, j] with the place on one axis replaced by indices[…, j]
 
-An index counts from the end where it is negative; one outside its axis writes nothing and is reported in the status word as its
-place among the indices, plus 1. Elements are moved as integers of their size.
+An index counts from the end where it is negative; one outside its axis reads nothing and is reported in the status word as its
+place among the indices, plus 1. Elements are moved as integers of their size: single ones by vectors, where the processor loads
+lanes from many places.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import BOOL, I64, Type
+from sardonyx.codegen.emit.types import BOOL, I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.lazy_dataclasses import dataclass
 
@@ -78,13 +79,33 @@ def write_gather(module: Module, symbol: str, element: Type, index: Type, depth:
         blocks = (count + block - 1) // block
         with b.loop(b.begin, b.end) as task:
             outer, first = task // blocks, task % blocks * block
-            base, tuples = data.at(outer * data_stride), outer * index_stride
-            with b.loop(first, b.min(first + block, count)) as j:
-                offset, valid = tuple_offset(b, indices, tuples + j, depth, 5)
-                with b.when(valid):
-                    _copy(b, result.at((outer * count + j) * inner), base.at(offset), b.const(I64, 1) if single else inner)
-                with b.when(~valid):
-                    b.buffer(STATUS, I64).store((tuples + j) * depth + 1)
+            base, tuples, last = data.at(outer * data_stride), outer * index_stride, b.min(first + block, count)
+            if single and depth == 1:
+                line = _Line(base, indices.at(tuples), result.at(outer * count), b.param(5), b.param(6), tuples)
+                _gather_line(b, line, first, last)
+            else:
+                _gather_tuples(
+                    b, (base, indices, result.at(outer * count * inner)), tuples, (first, last), depth, inner, single=single
+                )
+
+
+def _gather_tuples(
+    b: Kernel,
+    arrays: tuple[Pointer, Pointer, Pointer],
+    tuples: Register,
+    places: tuple[Register, Register],
+    depth: int,
+    inner: Register,
+    *,
+    single: bool,
+) -> None:
+    data, indices, result = arrays
+    with b.loop(*places) as j:
+        offset, valid = tuple_offset(b, indices, tuples + j, depth, 5)
+        with b.when(valid):
+            _copy(b, result.at(j * inner), data.at(offset), b.const(I64, 1) if single else inner)
+        with b.when(~valid):
+            b.buffer(STATUS, I64).store((tuples + j) * depth + 1)
 
 
 def tuple_offset(b: Kernel, indices: Pointer, place: Register, depth: int, first_param: int) -> tuple[Register, Register]:
@@ -108,6 +129,51 @@ def _copy(b: Function, result: Pointer, source: Pointer, length: Register) -> No
     lanes = 1 if length.is_constant else None
     for i, span in b.vectors(0, length, source.element, lanes=lanes):
         result.store(source.load(i, span), i, span)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Elements that are taken one by one: result[j] = data[j * step + indices[j] * stride]."""
+
+    data: Pointer
+    indices: Pointer
+    result: Pointer
+    length: Register
+    """How long the axis is."""
+    stride: Register
+    """From one place of it to the next, in elements."""
+    first: Register
+    """The place of indices[0] among all indices."""
+    step: Register | None = None
+    """None for 0."""
+
+
+def _gather_line(b: Kernel, line: _Line, begin: Register, end: Register) -> None:
+    """Write the elements [begin, end) of a line."""
+    has_gather = b.target.has_feature("avx2") and line.data.element.bits >= I32.bits
+    for j, span in b.vectors(begin, end, I64, lanes=b.lanes(I32) if has_gather else 1):
+        position, inside = checked_index(b, line.indices.load(j, span), line.length)
+        valid = inside if span.mask is None else inside & span.mask
+        offset = position * line.stride
+        if line.step is not None:
+            offset = offset + (b.iota(I64, span.lanes) + j) * line.step
+        if span.lanes > 1:
+            line.result.store(line.data.gather(offset, valid), j, span)
+            with b.when(b.any_lane(~inside if span.mask is None else ~inside & span.mask)):
+                _report(b, line, j, b.min(j + span.lanes, end))
+            continue
+        with b.when(valid):
+            line.result.store(line.data.load(offset), j)
+        with b.when(~valid):
+            b.buffer(STATUS, I64).store(line.first + j + 1)
+
+
+def _report(b: Kernel, line: _Line, begin: Register, end: Register) -> None:
+    """Report the last index of [begin, end) that lies outside its axis."""
+    with b.loop(begin, end) as j:
+        _, valid = checked_index(b, line.indices.load(j), line.length)
+        with b.when(~valid):
+            b.buffer(STATUS, I64).store(line.first + j + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +221,9 @@ def write_gather_elements(module: Module, symbol: str, element: Type, index: Typ
         inner, inner_stride, axis, axis_stride, rows, block, _ = (b.param(place) for place in range(7))
         data, indices, result = b.buffer(DATA, element), b.buffer(INDICES, index), b.buffer(RESULT, element)
         with b.loop(b.begin, b.end) as task, b.loop(task * block, b.min((task + 1) * block, rows)) as row:
-            base = data.at(row_offset(b, row, 6))
-            with b.loop(row * inner, (row + 1) * inner) as j:
-                position, valid = checked_index(b, indices.load(j), axis)
-                with b.when(valid):
-                    result.store(base.load((j - row * inner) * inner_stride + position * axis_stride), j)
-                with b.when(~valid):
-                    b.buffer(STATUS, I64).store(j + 1)
+            base, first = data.at(row_offset(b, row, 6)), row * inner
+            line = _Line(base, indices.at(first), result.at(first), axis, axis_stride, first, inner_stride)
+            _gather_line(b, line, b.const(I64, 0), inner)
 
 
 def row_offset(b: Kernel, row: Register, first_param: int) -> Register:
