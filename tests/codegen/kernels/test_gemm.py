@@ -6,7 +6,7 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.emit.types import F32, of_dtype
 from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.gemm import (
     PARAMS_COUNT,
@@ -18,6 +18,7 @@ from sardonyx.codegen.kernels.gemm import (
     tiling,
     write_gemm,
 )
+from sardonyx.codegen.kernels.panels import NumberPanels
 from sardonyx.codegen.run.driver import Buffer, Driver, KernelCall, StepTable
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
@@ -225,3 +226,41 @@ def test_packing_by_rows_is_packing_at_once(K: int, N: int, is_transposed: bool)
     packed = pack_rows(rows, (len(held), held.shape[1]), 16, is_transposed=is_transposed)
     np.testing.assert_array_equal(packed, pack_columns(matrix, 16))
     assert [start for start, _ in asked[1:]] == [stop for _, stop in asked[:-1]]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int32", "int64", "uint32", "uint64"])
+@pytest.mark.parametrize(("M", "K", "N"), [(1, 1, 1), (6, 5, 8), (7, 130, 33), (13, 769, 65), (5, 0, 3), (0, 4, 3)])
+def test_other_numbers(target: Target, dtype: str, M: int, K: int, N: int) -> None:
+    """Of their own type: float64 as exact as that is, integers modulo 2 to the power of their bits."""
+    kind, rng = of_dtype(np.dtype(dtype)), np.random.default_rng(M + K + N)
+    module, engine = Module(target), Engine(target)
+    write_gemm(module, "product", panels=NumberPanels(kind))
+    engine.add(module)
+    sides = (rng.standard_normal(shape) * 2.0**31 for shape in ((M, K), (K, N)))
+    a, b = (side.astype("int64").astype(dtype) if kind.is_integer else side for side in sides)
+    c, params = np.full(M * N + 64, 7, dtype), GemmParams.blocked(target, M, N, K)
+    packed = pack_columns(b, tiling(target, kind).panel, dtype)
+    call(engine, "product", [a, packed, c], params.words(), 0, params.tasks())
+    assert (c[M * N :] == 7).all()
+    if kind.is_integer:
+        np.testing.assert_array_equal(c[: M * N].reshape(M, N), a @ b)
+    else:
+        exact = a.astype(np.longdouble) @ b.astype(np.longdouble)
+        bound = 1e-14 * (np.abs(a) @ np.abs(b))
+        assert (np.abs(c[: M * N].reshape(M, N) - exact) <= bound).all()
+
+
+@pytest.mark.parametrize("N", [1, 3, 4, 5, 8, 9, 15, 16, 17, 31, 32])
+def test_narrow_panels_give_the_bits_of_wide_ones(target: Target, N: int) -> None:
+    """As wide as the columns need."""
+    a, b = _random(13, 200), _random(200, N)
+    results = []
+    for columns in (None, N):
+        module, engine = Module(target), Engine(target)
+        write_gemm(module, "product", columns=columns)
+        engine.add(module)
+        c, params = np.zeros((13, N), np.float32), GemmParams.blocked(target, 13, N, 200)
+        call(engine, "product", [a, pack_columns(b, tiling(target, F32, columns).panel), c], params.words(), 0, params.tasks())
+        results.append(c)
+    assert results[0].tobytes() == results[1].tobytes()
+    assert _close(results[0], a, b)

@@ -21,7 +21,7 @@ from sardonyx.codegen.kernels.images.grid_sample import Sampling
 from sardonyx.codegen.kernels.images.plane_pool import PlanePoolCode
 from sardonyx.codegen.kernels.lines import Along, ExtraOperand
 from sardonyx.codegen.kernels.normalize import Norm
-from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, WidePanels
+from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, NumberPanels, WidePanels
 from sardonyx.codegen.kernels.quantized.byte_gemm import ByteStore, Zero
 from sardonyx.codegen.kernels.quantized.dot_blocks import DotPanels
 from sardonyx.codegen.kernels.recurrent_params import Cell, Phase, Plane
@@ -83,7 +83,15 @@ VALUES: dict[str, list[Any]] = {
     "Lines": [Lines(False, False, False, False), Lines(True, False, False, False), Lines(False, True, True, True)],
     "LinesCode": [LinesCode(Along.ROWS, ()), LinesCode(Along.ROWS, (ExtraOperand(F32, True, (True,)),))],
     "Norm": list(Norm)[:2],
-    "Panels": [WidePanels(), NarrowPanels(F16), NarrowPanels(BF16), BlockPanels(4, 32, None), BlockPanels(4, 32, U8)],
+    "Panels": [
+        WidePanels(),
+        NumberPanels(F64),
+        NumberPanels(I32),
+        NarrowPanels(F16),
+        NarrowPanels(BF16),
+        BlockPanels(4, 32, None),
+        BlockPanels(4, 32, U8),
+    ],
     "PlanePoolCode": [
         PLANE_POOL,
         *(
@@ -99,6 +107,7 @@ VALUES: dict[str, list[Any]] = {
     "Type": [I32, I8, I64],
     "bool": [False, True],
     "int": [2, 3],
+    "int | None": [None, 1],
     "str": ["max", "min"],
     "tuple[Access, ...]": [(Access.ORDERED, Access.ORDERED), (Access.FIXED, Access.ORDERED)],
     "tuple[Access, Access]": [(Access.ORDERED, Access.ORDERED), (Access.FIXED, Access.ORDERED)],

@@ -1,4 +1,4 @@
-"""C[M, N] = A[M, K] @ B[K, N] in fp32, at the speed of the multiply-add units.
+"""C[M, N] = A[M, K] @ B[K, N], at the speed of the multiply-add units; in float32 unless the panels are of other numbers.
 
 B is packed into panels as wide as a tile (zeros fill the last one), so that the inner loop reads it in order; A is read in
 place, one broadcast per row and step:
@@ -34,10 +34,10 @@ import numpy as np
 from sardonyx.codegen.emit.bfloat_dots import dot2
 from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.module import Address, Kernel, Module
-from sardonyx.codegen.emit.types import F32, I64
+from sardonyx.codegen.emit.types import F32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.panels import LONGEST_CHAIN, Panels, WidePanels
-from sardonyx.codegen.kernels.tiles import Range, Tiling, cover_columns, cover_rows, tile_spans
+from sardonyx.codegen.kernels.tiles import Range, Tiling, cover_columns, cover_rows, tile_spans, tiling
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass, replace
@@ -196,17 +196,6 @@ PARAMS_COUNT = len(_PARAMS)
 """Where the parameters of an epilogue begin."""
 
 
-@functools.cache
-def tiling(target: Target) -> Tiling:
-    """Return the tiles that fit the registers of `target`: accumulators, one row of the panel and one broadcast."""
-    lanes = target.lanes(32)
-    if target.registers >= 32:
-        return Tiling(lanes, ((4, (6, 4, 2, 1)), (2, (8, 4, 1)), (1, (8, 4, 1))))
-    if target.has_fma:
-        return Tiling(lanes, ((2, (6, 4, 2, 1)), (1, (6, 3, 1))))
-    return Tiling(lanes, ((2, (4, 2, 1)), (1, (4, 1))))
-
-
 def chain_for(K: int) -> int:
     """Return how many multiply-adds of a sum of K make a chain: where there are very many chains, adding them up has errors too."""
     return CHAIN if K <= _LONG_SUM else LONGEST_CHAIN
@@ -217,10 +206,10 @@ def gemm_symbol(target: Target, name: str = "") -> str:
     return "_".join(part for part in ("gemm", name, "f32", tiling(target).name, target.isa) if part)
 
 
-def pack_columns(matrix: Array, width: int) -> Array:
-    """Return B[K, N] as panels [N / width][K][width] of float32, the last one filled with zeros; a copy."""
+def pack_columns(matrix: Array, width: int, dtype: DTypeLike = np.float32) -> Array:
+    """Return B[K, N] as panels [N / width][K][width] of `dtype`, the last one filled with zeros; a copy."""
     K, N = matrix.shape
-    packed = aligned_zeros((-(-N // width), K, width))
+    packed = aligned_zeros((-(-N // width), K, width), dtype)
     _store_panels(packed, matrix)
     return packed
 
@@ -267,13 +256,17 @@ def _store_panels(packed: Array, matrix: Array) -> None:
         packed[whole, :, : N - whole * width] = matrix[:, whole * width :]
 
 
-def write_gemm(module: Module, symbol: str, epilogue: Epilogue | None = None, panels: Panels = WIDE) -> None:
+def write_gemm(
+    module: Module, symbol: str, epilogue: Epilogue | None = None, panels: Panels = WIDE, *, columns: int | None = None
+) -> None:
     """Write the kernel `symbol`: buffers A, packed B, C and those of the epilogue; parameters as in GemmParams.
+
+    Panels are as wide as `tiling` says for so many `columns`.
 
     C holds sums that are not finished: it may not be memory that the epilogue reads. Where `panels` are decoded, `block_k` is one
     chain at most.
     """
-    shape = tiling(module.target)
+    shape = tiling(module.target, panels.computed, columns)
     tiles = {
         (vectors, height): _write_tile(module, f"{symbol}_{height}x{vectors}", shape, (vectors, height), epilogue, panels)
         for vectors, heights in shape.tiles
@@ -316,18 +309,18 @@ def _write_block(
     """Write one block of C and of K: panel by panel, the rows within."""
     p = read_gemm_params(b)
     panels, room = right.panels, right.room
-    first_a = b.buffer(A, F32).at(batch * p["stride_a"] + k)
+    first_a = b.buffer(A, panels.computed).at(batch * p["stride_a"] + k)
     first_b = b.buffer(B, panels.element).at(batch * p["stride_b"])
-    first_c = b.buffer(C, F32).at(batch * p["stride_c"])
+    first_c = b.buffer(C, panels.computed).at(batch * p["stride_c"])
     for vectors, heights, (left, right_end) in cover_columns(b, shape, columns):
         with b.loop(left, right_end, vectors * shape.lanes) as n:
             index, steps = n // shape.panel, _least(b, p["block_k"], p["K"] - k)
             stored = panels.place(first_b, index, k, p["K"], shape.panel)
             panel = panels.block(b, stored, k, shape.panel, steps, room).at(n % shape.panel)
-            following = panels.place(first_b, index + 1, k, p["K"], shape.panel).of(F32)
+            following = panels.place(first_b, index + 1, k, p["K"], shape.panel).of(panels.computed)
             for height, (top, bottom) in cover_rows(heights, rows):
                 is_largest = (vectors, height) == (shape.tiles[0][0], shape.tiles[0][1][0])
-                is_far, width = p["K"] * p["N"] > _FAR_ELEMENTS, panels.row_bytes(shape.panel) // F32.size_bytes
+                is_far, width = p["K"] * p["N"] > _FAR_ELEMENTS, panels.row_bytes(shape.panel) // panels.computed.size_bytes
                 if is_largest:
                     share = _share(b, width, height, bottom - top)
                     is_whole = is_far & (share > _LINE)
@@ -354,15 +347,15 @@ def _write_tile(
 ) -> Kernel:
     """Write one tile of C and one block of K: chain after chain, each added to what C holds so far."""
     vectors, height = size
-    largest = size == (shape.tiles[0][0], shape.tiles[0][1][0])
-    with module.part(symbol, Address(F32), Address(F32), Address(F32), Address(F32), I64, I64, I64, I64) as b:
+    largest, kind = size == (shape.tiles[0][0], shape.tiles[0][1][0]), panels.computed
+    with module.part(symbol, *[Address(kind)] * 4, I64, I64, I64, I64) as b:
         a, panel, c, ahead = b.addresses
         m, n, k, stride = b.arguments
         p = read_gemm_params(b)
         spans = tile_spans(b, shape, vectors, p["N"] - n)
         tile = [(i, j * shape.lanes, spans[j]) for i in range(height) for j in range(vectors)]
         places = [(c.at(i * p["ldc"] + j), span) for i, j, span in tile]
-        sums = [b.variable(b.const(F32.vector(shape.lanes), 0.0)) for _ in tile]
+        sums = [b.variable(b.const(kind.vector(shape.lanes), 0.0)) for _ in tile]
         depth = _least(b, p["block_k"], p["K"] - k)
         rows = [a.at(i * p["lda"]) for i in range(height)]
 
@@ -407,7 +400,7 @@ def _write_tile(
             if epilogue is None:
                 put_down()
             else:
-                way = finish_in_a_loop if _is_long(module.target, epilogue) else finish
+                way = finish_in_a_loop if _is_long(module.target, epilogue, kind) else finish
                 b.branch((k + done + length).eq(p["K"]), functools.partial(way, epilogue), put_down)
     return b
 
@@ -416,11 +409,11 @@ _LONG = 40
 """Instructions of an epilogue that are not worth writing once for each accumulator."""
 
 
-def _is_long(target: Target, epilogue: Epilogue) -> bool:
-    """Return whether an epilogue writes much, found by writing it to nowhere."""
+def _is_long(target: Target, epilogue: Epilogue, kind: Type) -> bool:
+    """Return whether an epilogue of sums of `kind` writes much, found by writing it to nowhere."""
     b = Kernel(target, "nowhere")
-    lanes = target.lanes(32)
-    epilogue(b, b.const(F32.vector(lanes), 0.0), b.begin, b.begin, Span(lanes))
+    lanes = target.lanes(kind.bits)
+    epilogue(b, b.const(kind.vector(lanes), 0.0), b.begin, b.begin, Span(lanes))
     return len(b.lines) > _LONG
 
 
@@ -469,7 +462,10 @@ def multiply(
             factor = row.load(k).splat(lanes)
             for j, column in enumerate(columns):
                 total = sums[i * vectors + j]
-                total.set(dot2(b, total.value, factor, column) if pairs else b.fma(factor, column, total.value))
+                if factor.type.is_integer:
+                    total.set(total.value + factor * column)
+                else:
+                    total.set(dot2(b, total.value, factor, column) if pairs else b.fma(factor, column, total.value))
 
 
 def _round_up(number: int, unit: int) -> int:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.lazy_dataclasses import dataclass
 
@@ -52,19 +52,19 @@ class PackParams:
         return batch * -(-self.N // width)
 
 
-def write_pack(module: Module, symbol: str, width: int) -> None:
-    """Write the kernel `symbol`: buffers B and the panels (float32), parameters as in PackParams.
+def write_pack(module: Module, symbol: str, width: int, element: Type = F32) -> None:
+    """Write the kernel `symbol`: buffers B and the panels, of `element`; parameters as in PackParams.
 
     `width` is a multiple of the vector's lanes. B may lie in memory in any way; it is fast where one of its strides is 1.
     """
-    lanes = module.target.lanes(32)
+    lanes = module.target.lanes(element.bits)
     with module.kernel(symbol) as b:
         K, N, stride_k, stride_n, stride_batch = (b.param(place) for place in range(len(_PARAMS)))
         panels = (N + width - 1) // width
         with b.loop(b.begin, b.end) as task:
             n = task % panels * width
-            source = b.buffer(0, F32).at(task // panels * stride_batch + n * stride_n)
-            panel = b.buffer(1, F32).at(task * (K * width))
+            source = b.buffer(0, element).at(task // panels * stride_batch + n * stride_n)
+            panel = b.buffer(1, element).at(task * (K * width))
             columns = b.min(N - n, width)
 
             def copy_rows(source: Pointer = source, panel: Pointer = panel, columns: Register = columns) -> None:
@@ -78,7 +78,7 @@ def write_pack(module: Module, symbol: str, width: int) -> None:
 
 
 def _copy_rows(b: Kernel, source: Pointer, panel: Pointer, K: Register, stride_k: Register, columns: Register, width: int) -> None:
-    lanes = b.lanes(F32)
+    lanes = b.lanes(panel.element)
     with b.loop(0, K) as k:
         for j in range(0, width, lanes):
             remaining = b.max(b.min(columns - j, lanes), 0)
@@ -90,7 +90,7 @@ def _turn_columns(
     b: Kernel, source: Pointer, panel: Pointer, steps: tuple[Register, Register, Register], columns: Register, width: int
 ) -> None:
     """Write `lanes` columns of the panel: squares where the columns lie in order, one row of them at a time where not."""
-    lanes = b.lanes(F32)
+    lanes = b.lanes(panel.element)
     K, stride_k, stride_n = steps
     squares = b.variable(b.const(K.type, 0))
     with b.when(stride_k.eq(1) & (columns >= lanes)):

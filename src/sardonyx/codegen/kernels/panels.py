@@ -1,6 +1,7 @@
 """How the right side of a product is stored, and how a block of one of its panels is had in float32.
 
     WidePanels      float32, read in place
+    NumberPanels    float64 or integers, read in place; all of the product is of their type
     NarrowPanels    float16 or bfloat16, widened: exact, at half the memory traffic
     PairPanels      bfloat16 in pairs of rows, for dot products of pairs: A is then in pairs too, and K counts them
     TilePanels      the same with whole matrix tiles of rows, zeros behind the last, for `tile_gemm`
@@ -24,12 +25,22 @@ import numpy as np
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.narrow import from_narrow
-from sardonyx.codegen.emit.types import F32, I32, U8, U32, Type
+from sardonyx.codegen.emit.types import F32, F64, I32, U8, U32, Type
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["LONGEST_CHAIN", "BlockLayout", "BlockPanels", "NarrowPanels", "PairPanels", "Panels", "TilePanels", "WidePanels"]
+__all__ = [
+    "LONGEST_CHAIN",
+    "BlockLayout",
+    "BlockPanels",
+    "NarrowPanels",
+    "NumberPanels",
+    "PairPanels",
+    "Panels",
+    "TilePanels",
+    "WidePanels",
+]
 
 LONGEST_CHAIN = 256
 """Most rows that are decoded at a time."""
@@ -46,6 +57,11 @@ class Panels(abc.ABC):
     """Whether an element is two bfloat16, of this row of K and the next."""
     is_tiled = False
     """Whether rows are whole matrix tiles."""
+
+    @property
+    def computed(self) -> Type:
+        """The type of A and C, and of all sums."""
+        return F32
 
     @property
     @abc.abstractmethod
@@ -104,6 +120,24 @@ class WidePanels(Panels):
     def block(self, b: Kernel, stored: Pointer, k: Register, width: int, depth: Register, room: Pointer | None) -> Pointer:
         """Return `stored`."""
         return stored
+
+
+@dataclass(frozen=True)
+class NumberPanels(WidePanels):
+    """Panels of float64, or of integers, whose sums are of their own type."""
+
+    element: Type = F64
+    """The type of elements: F64, I32 or I64; products and sums have the same bits whether integers have signs or not."""
+
+    @property
+    def name(self) -> str:
+        """The type of elements."""
+        return self.element.text
+
+    @property
+    def computed(self) -> Type:
+        """The type of elements."""
+        return self.element
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,7 @@ def _log_softmax(b: Kernel, strip: Strip, x: Pointer, y: Pointer) -> Term:
     greatest = _greatest(strip, x)
 
     def term(place: VectorPosition) -> Register:
+        b.prefetch(y.at(place.offset), write=True)
         return exp_of_difference(b, x.load(place.offset, place.span), greatest[place.number])
 
     logs = [mathlib.log(b, total) for total in strip.fold(SUM, term, chains=1)]

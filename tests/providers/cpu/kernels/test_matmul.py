@@ -175,7 +175,7 @@ def test_threads_and_batches_do_not_change_bits() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "graph(x: double[2, 3]) -> (y: double[2, 4]) { w: double[3, 4] = ... 1 y = MatMul(x, w) }",
+        "graph(x: bfloat16[2, 3]) -> (y: bfloat16[2, 4]) { w: bfloat16[3, 4] = ... 1 y = MatMul(x, w) }",
         "graph(x: float[2, n], w: float[m, 4]) -> (y: float[2, 4]) { y = MatMul(x, w) }",
     ],
 )
@@ -269,3 +269,56 @@ def test_narrow_weights_stay_narrow(isa: str, dtype: str, cached: int, monkeypat
         x = _x(rows, 70).astype(DataType.parse(dtype).numpy)
         wanted = reference(body, {"x": x}, double=True)[0].astype(np.float64)
         np.testing.assert_allclose(session.run(None, {"x": x})[0].astype(np.float64), wanted, rtol=1e-2, atol=1e-2)
+
+
+def _numbers(dtype: str, *shape: int, seed: int = 0) -> Array:
+    drawn = _x(*shape, seed=seed).astype(np.float64)
+    return drawn if dtype == "double" else (drawn * 1e6).astype(np.int64).astype(dtype)
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("dtype", ["double", "int32", "int64", "uint32", "uint64"])
+@pytest.mark.parametrize("columns", [1, 7, 9, 33, 70])
+def test_other_types(dtype: str, columns: int, isa: str) -> None:
+    """With a constant right side or a computed one, alone and in batches, and what follows in the store."""
+    w = _numbers(dtype, 20, columns, seed=1)
+    body = f"""graph(x: {dtype}[n, 5, 20], w: {dtype}[20, {columns}], b: {dtype}[n, 20, {columns}]) -> (p, q, r) {{
+        c: {dtype}[{columns}] = {[*range(columns)]} k: {dtype}[20, {columns}] = {w.ravel().tolist()}
+        s = MatMul(x, w) p = Add(s, c) q = MatMul(x, b) r = MatMul(x, k) }}"""
+    feeds = {"x": _numbers(dtype, 3, 5, 20), "w": w, "b": _numbers(dtype, 3, 20, columns, seed=2)}
+    for found, exact in zip(run_cpu(body, feeds, isa=isa), reference(body, feeds), strict=True):
+        if dtype == "double":
+            assert_close(found, exact, 1e-14)
+        else:
+            assert_same_bits(found, exact)
+
+
+@pytest.mark.parametrize("transposed", [0, 1])
+@pytest.mark.parametrize("attributes", ["", "alpha = 2.5, beta = 0.5,"])
+def test_gemm_of_float64(attributes: str, transposed: int) -> None:
+    """With factors, a bias and either side transposed."""
+    right = "6, 9" if transposed else "9, 6"
+    body = f"""graph(x: double[9, 4], w: double[{right}], c: double[6]) -> (y) {{
+        y = Gemm(x, w, c) {{{attributes} transA = 1, transB = {transposed}}} }}"""
+    feeds = {"x": _numbers("double", 9, 4), "w": _numbers("double", *map(int, right.split(", "))), "c": _numbers("double", 6)}
+    assert_close(run_cpu(body, feeds)[0], reference(body, feeds)[0], 1e-14)
+
+
+def test_gemm_of_integers() -> None:
+    """Without factors: with them the result is rounded, which is the reference's."""
+    body = "graph(x: int64[3, 4], w: int64[4, 5], c: int64[5]) -> (y) { y = Gemm(x, w, c) }"
+    feeds = {"x": _numbers("int64", 3, 4), "w": _numbers("int64", 4, 5), "c": _numbers("int64", 5)}
+    assert_same_bits(run_cpu(body, feeds)[0], reference(body, feeds)[0])
+    assert "factors (2.0, 1.0) of integers" in declined(body.replace("(x, w, c)", "(x, w, c) {alpha = 2.0}"))[0]
+
+
+@pytest.mark.parametrize("columns", [1, 8, 16, 17, 40])
+def test_batches_of_small_matrices(columns: int) -> None:
+    """The bits of a matrix are the same in a batch as alone, and as among more columns."""
+    body = f"graph(x: float[n, 8, 9], w: float[n, 9, {columns}]) -> (y) {{ y = MatMul(x, w) }}"
+    session, feeds = cpu_session(body), {"x": _x(50, 8, 9), "w": _x(50, 9, columns, seed=1)}
+    found = session.run(None, feeds)[0]
+    assert_close(found, reference(body, feeds, double=True)[0], 2e-6)
+    alone = session.run(None, {name: array[7:8] for name, array in feeds.items()})[0]
+    assert_same_bits(alone, found[7:8])
+    assert_same_bits(run_cpu(body, feeds, threads=2)[0], found)

@@ -15,7 +15,7 @@ from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise, others_of
 from sardonyx.providers.cpu.sizes import Sizes
 
-__all__ = ["QUANTIZED", "Lines", "LinesCode", "is_uniform", "joins_lines"]
+__all__ = ["NARROWED", "Lines", "LinesCode", "is_uniform", "joins_lines"]
 
 Operand = tuple[DataType, Shape]
 """Element type and shape of an extra operand, which is broadcast to the folded one."""
@@ -88,8 +88,8 @@ def is_uniform(shape: Shape, operand: Shape, split: int) -> bool:
     return len(moving) <= 1
 
 
-QUANTIZED = frozenset((DataType.INT8, DataType.INT16, DataType.UINT8, DataType.UINT16))
-"""The types to which what kernels of lines write may be quantized."""
+NARROWED = frozenset((DataType.BFLOAT16, DataType.FLOAT16, DataType.INT8, DataType.INT16, DataType.UINT8, DataType.UINT16))
+"""The types to which what kernels of lines write may be rounded or quantized."""
 
 
 def joins_lines(split: int, group: Group, member: Member, value: Value, others: Collection[DataType | None] = frozenset()) -> bool:

@@ -1,4 +1,4 @@
-"""MatMul and Gemm, with the element-wise nodes that follow in the epilogue.
+"""MatMul and Gemm, with the element-wise nodes that follow in the epilogue; of float32, float64 and integers of 32 and 64 bits.
 
 A constant right side is packed once, when the session is made. Any other is packed in the run, by plain copies, and multiplied
 matrix by matrix.
@@ -19,13 +19,13 @@ from sardonyx.codegen.emit.expr import ElementExpr, argument, substitute
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.matrix_tiles import TILE, has_pair_tiles
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, WIDE, Epilogue, GemmParams, pack_columns, pack_rows, tiling, write_gemm
 from sardonyx.codegen.kernels.narrow.pairs import pack_pairs
 from sardonyx.codegen.kernels.narrow.tile_gemm import tile_gemm_params, write_tile_gemm
 from sardonyx.codegen.kernels.pack import PackParams, write_pack
-from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, PairPanels, Panels, TilePanels
+from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, NumberPanels, PairPanels, Panels, TilePanels
 from sardonyx.codegen.kernels.tile_products import TILE_HEIGHT, tile_words
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
@@ -50,6 +50,8 @@ _CACHED_ELEMENTS = 1 << 18
 """Weights that stay in the second-level cache from run to run: decoding them would cost more than it spares."""
 
 _PAIRS, _TILES = PairPanels(), TilePanels()
+_TYPES = (DataType.FLOAT, DataType.DOUBLE, DataType.INT32, DataType.INT64, DataType.UINT32, DataType.UINT64)
+"""The types of products."""
 _FIRST_OPERAND = 3
 """Buffers of the epilogue come after A, B and C."""
 
@@ -71,6 +73,8 @@ class ProductSpec:
     """Whether the left side is (K, M), not (M, K)."""
     factors: tuple[float, float] = (1.0, 1.0)
     """What the product and input 2 are multiplied by."""
+    dtype: DataType = DataType.FLOAT
+    """The type of all elements."""
 
 
 def claim(node: Node) -> ProductSpec | str:
@@ -84,7 +88,7 @@ def claim(node: Node) -> ProductSpec | str:
     is_plain = len(right) < 3 or left[:-2] == right[:-2] or _is_shared(left)
     if not is_plain and not all(_is_broadcast(side[:-2], shape_of(node.output)) for side in (left, right)):
         return f"that batches {left[:-2]} and {right[:-2]} are broadcast to one another {open_or_wrong(left, right)}"
-    return ProductSpec(is_transposed=False, has_bias=False, reads=_reads(len(right)))
+    return ProductSpec(is_transposed=False, has_bias=False, reads=_reads(len(right)), dtype=_dtype_of(node))
 
 
 def claim_gemm(node: Node) -> ProductSpec | str:
@@ -100,12 +104,24 @@ def claim_gemm(node: Node) -> ProductSpec | str:
     length = left[0] if view.transposes_a else left[-1]
     if length != inner and given(node.inputs[1]).constant is None:
         return _inner_problem(length, inner)
-    if bias is not None and bias.dtype is not DataType.FLOAT:
+    dtype = _dtype_of(node)
+    if bias is not None and bias.dtype is not dtype:
         return f"C has elements of type {bias.dtype}"
-    if bias is not None and access_of(node.outputs[0].shape, bias) is None:
+    if bias is not None and access_of(node.outputs[0].shape, bias, dtype) is None:
         return f"C of shape {bias.shape} is neither a row, a column nor a whole matrix of {node.outputs[0].shape}"
     reads, factors = _reads(len(right)), (view.alpha, view.beta if bias is not None else 1.0)
-    return ProductSpec(view.transposes_b, bias is not None, reads, view.transposes_a, factors)
+    if factors != (1.0, 1.0) and not _is_float(dtype):
+        return f"factors {factors} of integers"
+    return ProductSpec(view.transposes_b, bias is not None, reads, view.transposes_a, factors, dtype)
+
+
+def _is_float(dtype: DataType) -> bool:
+    return dtype in (DataType.FLOAT, DataType.DOUBLE)
+
+
+def _dtype_of(node: Node) -> DataType:
+    """Return the type of the result, which `_problem_of` has found to be that of both sides."""
+    return node.outputs[0].dtype or DataType.UNDEFINED
 
 
 def _is_broadcast(batch: Shape, output: Shape) -> bool:
@@ -118,7 +134,7 @@ def _is_broadcast(batch: Shape, output: Shape) -> bool:
 
 def _problem_of(node: Node) -> str | None:
     left, right = given(node.inputs[0]), given(node.inputs[1])
-    if {left.dtype, right.dtype, node.outputs[0].dtype} != {DataType.FLOAT}:
+    if left.dtype not in _TYPES or {left.dtype, right.dtype, node.outputs[0].dtype} != {left.dtype}:
         return f"products of {left.dtype} and {right.dtype}"
     scalar = next((side for side, value in (("left", left), ("right", right)) if not shape_of(value)), None)
     return None if scalar is None else f"the {scalar} side is a scalar"
@@ -140,10 +156,10 @@ def _is_shared(side: Shape) -> bool:
     return all(dim == 1 for dim in side[:-2])
 
 
-def access_of(output: Shape | None, operand: Value) -> str | None:
-    """Return how an epilogue reads `operand` beside a result of shape `output`, or None where it cannot."""
+def access_of(output: Shape | None, operand: Value, dtype: DataType = DataType.FLOAT) -> str | None:
+    """Return how an epilogue reads `operand` beside a result of `dtype` and shape `output`, or None where it cannot."""
     shape = operand.shape
-    if output is None or shape is None or operand.dtype is not DataType.FLOAT:
+    if output is None or shape is None or operand.dtype is not dtype:
         return None
     if shape == output:
         return WHOLE
@@ -157,9 +173,9 @@ def joins_product(group: Group, spec: ProductSpec, member: Member, value: Value)
 
     Everything else that it reads goes along columns or elements.
     """
-    if not joins_elementwise(group, spec, member, value) or member.node.output.dtype is not DataType.FLOAT:
+    if not joins_elementwise(group, spec, member, value) or member.node.output.dtype is not spec.dtype:
         return False
-    return all(access_of(value.shape, other) in spec.reads for other in others_of(member, value))
+    return all(access_of(value.shape, other, spec.dtype) in spec.reads for other in others_of(member, value))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -172,20 +188,23 @@ class ProductKernel:
     """For each operand how it is read."""
     panels: Panels = WIDE
     """How the right side is stored."""
+    columns: int | None = None
+    """How many columns it has, where panels are no wider."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        shape = f"tiles{TILE_HEIGHT}x{TILE_HEIGHT}" if self.panels.is_tiled else tiling(target).name
+        tiles = tiling(target, self.panels.computed, self.columns).name
+        shape = f"tiles{TILE_HEIGHT}x{TILE_HEIGHT}" if self.panels.is_tiled else tiles
         name = "_".join(part for part in ("gemm_f32", self.panels.name, shape) if part)
         return expression_symbol(target, name, [self.expr], self.ways)
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        epilogue = epilogue_of(self.expr, self.ways)
+        epilogue = epilogue_of(self.expr, self.ways, kind=self.panels.computed)
         if self.panels.is_tiled:
             write_tile_gemm(module, symbol, epilogue)
         else:
-            write_gemm(module, symbol, epilogue, self.panels)
+            write_gemm(module, symbol, epilogue, self.panels, columns=self.columns)
 
 
 @lowers("Gemm", claim=claim_gemm, joins=joins_product, inputs=2)
@@ -194,9 +213,10 @@ def lower(low: Lowering, group: Group, spec: ProductSpec) -> None:
     """Pack the right side and multiply."""
     node, is_transposed = group.node, spec.is_transposed
     bias = node.input(2) if spec.has_bias else None
-    left, width, weights = low.of(node.inputs[0]), tiling(low.target).panel, given(node.inputs[1]).constant
+    panels = _panels_for(spec.dtype)
+    left, width, weights = low.of(node.inputs[0]), tiling(low.target, panels.computed).panel, given(node.inputs[1]).constant
     left = _transposed(low, node, left) if spec.transposes_left else left
-    if weights is not None and len(weights.shape) == 2:
+    if weights is not None and len(weights.shape) == 2 and spec.dtype is DataType.FLOAT:
         form, unit = _form_of(low, weights, is_transposed), TILE if has_pair_tiles(low.target) else 1
         packed = low.packed(_packed, weights, width, is_transposed, form, unit, of=node.inputs[1])
         matrix = weights.shape[::-1] if is_transposed else weights.shape
@@ -212,15 +232,23 @@ def lower(low: Lowering, group: Group, spec: ProductSpec) -> None:
     if right.constant is not None and len(right.shape) <= 2:
         columns = right.constant.T if is_transposed else right.constant
         columns = columns if columns.ndim == 2 else columns[:, np.newaxis]
-        packed = low.packed(pack_columns, columns, width, of=node.inputs[1])
-        multiply(low, group, left, RightSide(packed, *columns.shape), bias, spec.factors)
+        packed = low.packed(pack_columns, columns, width, spec.dtype.numpy, of=node.inputs[1])
+        multiply(low, group, left, RightSide(packed, *columns.shape, panels=panels), bias, spec.factors)
         return
     if len(right.shape) == 1:
         right = Buffer(right.dtype, (*right.shape, 1), base=right)
     K, N = reversed(right.shape) if is_transposed else right.shape[-2:]
+    columns = N if isinstance(N, int) and width > N else None
+    width = tiling(low.target, panels.computed, columns).panel
     packed = low.temporary(right.dtype, (product(right.shape[:-2]), -(-N // width), K, width))
-    _pack_in_run(low, node, right, packed, (K, N), is_transposed=is_transposed)
-    multiply(low, group, left, RightSide(packed, K, N, batch=right.shape[:-2]), bias, spec.factors)
+    _pack_in_run(low, node, right, packed, (K, N), PackKernel(width, panels.computed), is_transposed=is_transposed)
+    multiply(low, group, left, RightSide(packed, K, N, panels, right.shape[:-2], columns), bias, spec.factors)
+
+
+def _panels_for(dtype: DataType) -> Panels:
+    """Return how the right side of a product of this type is stored."""
+    kind = element_type(dtype)
+    return WIDE if kind is None or kind == F32 else NumberPanels(kind)
 
 
 def _transposed(low: Lowering, node: Node, matrix: Buffer) -> Buffer:
@@ -279,19 +307,23 @@ class PackKernel:
 
     width: int
     """Elements of one row of a panel."""
+    element: Type = F32
+    """The type of elements."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        return f"pack_f32_{self.width}_{target.isa}"
+        return f"pack_{'f32' if self.element == F32 else self.element.text}_{self.width}_{target.isa}"
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        write_pack(module, symbol, self.width)
+        write_pack(module, symbol, self.width, self.element)
 
 
-def _pack_in_run(low: Lowering, node: Node, right: Buffer, packed: Buffer, matrix: Shape, *, is_transposed: bool) -> None:
+def _pack_in_run(
+    low: Lowering, node: Node, right: Buffer, packed: Buffer, matrix: Shape, kernel: PackKernel, *, is_transposed: bool
+) -> None:
     """Copy B (batch, K, N), or (N, K) where it is transposed, to panels (batch, N / width, K, width)."""
-    (K, N), width = matrix, tiling(low.target).panel
+    (K, N), width = matrix, kernel.width
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         k, n = sizes(K), sizes(N)
@@ -299,7 +331,7 @@ def _pack_in_run(low: Lowering, node: Node, right: Buffer, packed: Buffer, matri
         params = PackParams(K=k, N=n, stride_k=stride_k, stride_n=stride_n, stride_batch=k * n)
         return params.words(), params.tasks(width, sizes.product(right.shape[:-2]))
 
-    low.move("Pack", low.kernel(PackKernel(width)), [right, packed], plan, node)
+    low.move("Pack", low.kernel(kernel), [right, packed], plan, node)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -316,6 +348,8 @@ class RightSide:
     """How they are stored."""
     batch: Shape = ()
     """How many matrices there are, by dimension; () is one."""
+    columns: int | None = None
+    """How many columns they have, where panels are no wider."""
 
 
 def multiply(
@@ -327,16 +361,17 @@ def multiply(
     `access_of` says how it may lie. `factors` are what the product and the bias are multiplied by.
     """
     target = low.target
-    panels, shape = right.panels, left.shape
+    panels, shape, kind = right.panels, left.shape, right.panels.computed
     if panels.is_paired:
         left = (as_pair_rows if panels.is_tiled else as_pairs)(low, group.node, left)
-    expr, reads = tail_of(low, group, bias, factors)
+    expr, reads = tail_of(low, group, bias, factors, kind)
     result = low.result(group.result)
     ways = ways_of(result, reads)
-    symbol = low.kernel(ProductKernel(expr, ways, panels))
+    symbol = low.kernel(ProductKernel(expr, ways, panels, right.columns))
     rows, matrices = product(shape[-2:-1] if right.batch else shape[:-1]), product(right.batch)
     is_shared = _is_shared(shape)
-    columns = -(-right.N // tiling(target).panel) * tiling(target).panel
+    width = tiling(target, kind, right.columns).panel
+    columns = -(-right.N // width) * width
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         m, n, k = sizes(rows), sizes(right.N), sizes(right.K)
@@ -364,16 +399,16 @@ def _precision_of(panels: Panels) -> str:
 
 
 def tail_of(
-    low: Lowering, group: Group, bias: Value | None, factors: tuple[float, float] = (1.0, 1.0)
+    low: Lowering, group: Group, bias: Value | None, factors: tuple[float, float] = (1.0, 1.0), kind: Type = F32
 ) -> tuple[ElementExpr, list[Value]]:
-    """Return what a product stores, of argument 0, its sum, and the tensors that it reads besides.
+    """Return what a product of `kind` stores, of argument 0, its sum, and the tensors that it reads besides.
 
     The sum and `bias` are multiplied by `factors` and added first.
     """
     expr, reads = low.epilogue(group)
-    found = _times(argument(0, F32), factors[0])
+    found = _times(argument(0, kind), factors[0])
     if bias is not None:
-        found, reads = found + _times(argument(len(reads) + 1, F32), factors[1]), [*reads, bias]
+        found, reads = found + _times(argument(len(reads) + 1, kind), factors[1]), [*reads, bias]
     return substitute(expr, {0: found}), reads
 
 
@@ -383,18 +418,18 @@ def _times(element: ElementExpr, factor: float) -> ElementExpr:
 
 def ways_of(result: Buffer, reads: Sequence[Value]) -> str:
     """Return how each of the tensors is read beside `result`."""
-    return "".join(access_of(result.shape, value) or "?" for value in reads)
+    return "".join(access_of(result.shape, value, result.dtype) or "?" for value in reads)
 
 
-def epilogue_of(expr: ElementExpr, ways: str, row_length: int = PARAMS_COUNT) -> Epilogue | None:
-    """Return the epilogue of a product's kernel, a parameter of which is the row length of C and its operands."""
+def epilogue_of(expr: ElementExpr, ways: str, row_length: int = PARAMS_COUNT, kind: Type = F32) -> Epilogue | None:
+    """Return the epilogue of the kernel of a product of `kind`, a parameter of which is the row length of C and its operands."""
     if expr.primitive == "argument":
         return None
 
     def write(b: Kernel, sums: Register, row: Register, column: Register, span: Span) -> Register:
         operands = [sums]
         for index, way in enumerate(ways):
-            buffer = b.buffer(_FIRST_OPERAND + index, F32)
+            buffer = b.buffer(_FIRST_OPERAND + index, kind)
             if way == ROW:
                 operands.append(buffer.load(row).splat(span.lanes))
             else:

@@ -27,7 +27,7 @@ from sardonyx.ops.views.normalize import GroupNormalization, LayerNormalization,
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group, Member
-from sardonyx.providers.cpu.kernels.lines import QUANTIZED, Lines, LinesCode, is_uniform, joins_lines
+from sardonyx.providers.cpu.kernels.lines import NARROWED, Lines, LinesCode, is_uniform, joins_lines
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import constant_of, given, open_or_wrong, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
@@ -159,7 +159,7 @@ def claim_lp(node: Node) -> NormSpec | str:
 
 
 def _joins(group: Group, spec: NormSpec, member: Member, value: Value) -> bool:
-    return joins_lines(spec.split - bool(spec.groups), group, member, value, QUANTIZED)
+    return joins_lines(spec.split - bool(spec.groups), group, member, value, NARROWED)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

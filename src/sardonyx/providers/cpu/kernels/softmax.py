@@ -14,7 +14,7 @@ from sardonyx.ops.views.softmax import Softmax
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group, Member
-from sardonyx.providers.cpu.kernels.lines import QUANTIZED, Lines, LinesCode, joins_lines
+from sardonyx.providers.cpu.kernels.lines import NARROWED, Lines, LinesCode, joins_lines
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
@@ -52,7 +52,7 @@ def claim(node: Node) -> SoftmaxSpec | str:
 
 
 def _joins(group: Group, spec: SoftmaxSpec, member: Member, value: Value) -> bool:
-    return joins_lines(spec.split, group, member, value, QUANTIZED)
+    return joins_lines(spec.split, group, member, value, NARROWED)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
