@@ -281,9 +281,9 @@ def write_gemm(
             m = block // blocks_n * p["block_m"]
             n = block % blocks_n * p["block_n"]
             rows = (m, _least(b, m + p["block_m"], p["M"]))
-            columns = (n, _least(b, n + p["block_n"], p["N"]))
+            across = (n, _least(b, n + p["block_n"], p["N"]))
             with b.loop(0, b.max(p["K"], 1), p["block_k"]) as k:
-                _write_block(b, shape, tiles, right, batch, rows, columns, k)
+                _write_block(b, shape, tiles, right, batch, rows, across, k)
 
 
 @dataclass(frozen=True, slots=True)

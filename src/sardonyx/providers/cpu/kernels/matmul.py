@@ -233,16 +233,17 @@ def lower(low: Lowering, group: Group, spec: ProductSpec) -> None:
         columns = right.constant.T if is_transposed else right.constant
         columns = columns if columns.ndim == 2 else columns[:, np.newaxis]
         packed = low.packed(pack_columns, columns, width, spec.dtype.numpy, of=node.inputs[1])
-        multiply(low, group, left, RightSide(packed, *columns.shape, panels=panels), bias, spec.factors)
+        K, N = columns.shape
+        multiply(low, group, left, RightSide(packed, K, N, panels), bias, spec.factors)
         return
     if len(right.shape) == 1:
         right = Buffer(right.dtype, (*right.shape, 1), base=right)
-    K, N = reversed(right.shape) if is_transposed else right.shape[-2:]
-    columns = N if isinstance(N, int) and width > N else None
-    width = tiling(low.target, panels.computed, columns).panel
-    packed = low.temporary(right.dtype, (product(right.shape[:-2]), -(-N // width), K, width))
-    _pack_in_run(low, node, right, packed, (K, N), PackKernel(width, panels.computed), is_transposed=is_transposed)
-    multiply(low, group, left, RightSide(packed, K, N, panels, right.shape[:-2], columns), bias, spec.factors)
+    rows, across = reversed(right.shape) if is_transposed else right.shape[-2:]
+    narrow = across if isinstance(across, int) and width > across else None
+    width = tiling(low.target, panels.computed, narrow).panel
+    packed = low.temporary(right.dtype, (product(right.shape[:-2]), -(-across // width), rows, width))
+    _pack_in_run(low, node, right, packed, (rows, across), PackKernel(width, panels.computed), is_transposed=is_transposed)
+    multiply(low, group, left, RightSide(packed, rows, across, panels, right.shape[:-2], narrow), bias, spec.factors)
 
 
 def _panels_for(dtype: DataType) -> Panels:
