@@ -394,6 +394,8 @@ def _precision_of(panels: Panels) -> str:
     """Return what operands are multiplied in, as reports say it."""
     if panels.is_paired:
         return BFLOAT16
+    if isinstance(panels, NumberPanels):
+        return "float64" if panels.element.is_float else ""
     if isinstance(panels, NarrowPanels):
         return with_weights(FLOAT32, panels.element.name)
     return with_weights(FLOAT32, f"{panels.bits} bits") if isinstance(panels, BlockPanels) else FLOAT32
