@@ -32,6 +32,8 @@ class GraphBuilder:
         self.graph = Graph(name)
         self.place = ""
         """What names of nodes begin with."""
+        self.slices: dict[Value, tuple[Value, Value, Value]] = {}
+        """Slice -> the tensor that it is of, where it begins, and how long it is."""
         self._names: set[str] = outer._names if outer is not None else set()
         self._serials: dict[str, int] = outer._serials if outer is not None else {}
         self._constants: dict[tuple[str, tuple[int, ...], bytes], Value] = {}

@@ -27,6 +27,7 @@ def slice_(op: Operator) -> None:
         wide = op.shape(2)
         ends = build.node("Where", build.node("Equal", wide, build.ints(-1)), build.ints(_END), build.node("Add", starts, wide))
     op.through(lambda value: build.node("Slice", value, starts, ends), 1)
+    build.slices[op.value(0)] = op.raw(0), op.raw(1), op.raw(2)
 
 
 @imports("STRIDED_SLICE")
@@ -151,10 +152,55 @@ def concatenation(op: Operator) -> None:
     def join(*values: Value) -> Value:
         return op.build.node("Concat", *values, axis=axis)
 
-    if activation == "NONE":
+    written = _written(op) if axis == 0 and activation == "NONE" else None
+    if written is not None:
+        op.put_raw(0, written)
+    elif activation == "NONE":
         op.through(join, len(op.inputs))
     else:
         op.put(0, op.activate(join(*(op.real(index) for index in range(len(op.inputs)))), activation))
+
+
+def _written(op: Operator) -> Value | None:
+    """Return a tensor one row of which is replaced, where all before it, the row and all behind it are joined; None elsewhere.
+
+    This is how lists of tensors are written in loops. Without it each step copies parts of sizes that only the run shows.
+    """
+    if len(op.inputs) != 3 or op.info(1).signature[:1] != (1,) or not all(op.info(i).same_scale(op.output(0)) for i in range(3)):
+        return None
+    before, behind = (op.build.slices.get(op.raw(index)) for index in (0, 2))
+    if before is None or behind is None or before[0] is not behind[0]:
+        return None
+    index, after = _first_of(op, before[2], -1), _first_of(op, behind[1], 0)
+    if index is None or not _is_all(op, before[1], 0) or not _is_all(op, behind[2], -1) or not _is_next(op, after, index):
+        return None
+    place = op.build.cast(op.build.reshape(index, (1, 1)), DataType.INT64)
+    return op.build.node("ScatterND", before[0], place, op.raw(1))
+
+
+def _first_of(op: Operator, value: Value, others: int) -> Value | None:
+    """Return the number that a list begins with, where it is joined of that and a constant all of whose elements are `others`."""
+    joined = value.producer
+    if joined is None or joined.op_type != "Concat" or len(joined.inputs) != 2:
+        return None
+    first, rest = joined.inputs
+    if first is None or rest is None or not _is_all(op, rest, others):
+        return None
+    shaped = first.producer
+    return shaped.inputs[0] if shaped is not None and shaped.op_type == "Reshape" else None
+
+
+def _is_all(op: Operator, value: Value, number: int) -> bool:
+    elements = op.build.array(value)
+    return elements is not None and bool((elements == number).all())
+
+
+def _is_next(op: Operator, value: Value | None, index: Value) -> bool:
+    """Return whether a number is one more than another."""
+    made = None if value is None else value.producer
+    if made is None or made.op_type != "Add" or index not in made.inputs:
+        return False
+    return any(other is not None and other is not index and _is_all(op, other, 1) for other in made.inputs)
 
 
 @imports("SPLIT")
