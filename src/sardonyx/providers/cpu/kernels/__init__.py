@@ -64,6 +64,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         f"{_NHWC}{name}" for name in ("AveragePool", "LpPool", "MaxPool", "QLinearAveragePool", "QLinearGlobalAveragePool")
     ),
     "qconv": (f"{_NHWC}ConvInteger", f"{_NHWC}QLinearConv"),
+    "quantized.gather_blocks": (f"{_CONTRIB}GatherBlockQuantized",),
     "quantized.linear": tuple(f"{domain}{name}" for domain in ("", _CONTRIB) for name in QUANTIZATION),
     "reduce": (
         "ArgMax",
