@@ -75,7 +75,7 @@ RUNS: tuple[Mutation, ...] = (
         "            self._remove(path)\n            return None",
         "            return None",
     ),
-    Mutation("cache-newest-files-go-first", "disk_cache.py", "in sorted(files):", "in sorted(files, reverse=True):"),
+    Mutation("cache-newest-files-go-first", "disk_cache.py", "in sorted(files)[:-1]:", "in sorted(files, reverse=True):"),
     Mutation("cache-reads-are-not-uses", "disk_cache.py", "            os.utime(path)", "            path.stat()"),
     Mutation("cache-deletes-other-files", "disk_cache.py", "if not entry.name.endswith((_SUFFIX, _DRAFT_SUFFIX)):", "if False:"),
     Mutation("cache-counts-only-what-was-there", "disk_cache.py", "self._total_bytes += written_bytes", "self._total_bytes += 0"),
