@@ -19,15 +19,22 @@ from sardonyx.codegen.kernels.dot_conv import (
     dot_tiling,
     dot_widths,
     fold_lanes,
-    offset_places,
-    pack_dot_filters,
     write_dot_conv,
 )
+from sardonyx.codegen.kernels.quantized.dot_filters import offset_places, pack_dot_filters, spare_bytes
 from sardonyx.codegen.run.jit import Engine
-from sardonyx.codegen.target import Target
+from sardonyx.codegen.target import Target, available_levels, emulated_target, host_target
 from sardonyx.dtypes import Array
 
 _RNG = np.random.default_rng(0)
+_TARGETS = [*map(host_target, available_levels()), emulated_target("amx", ["amx-tile", "amx-int8", "avx512vnni"])]
+
+
+@pytest.fixture(scope="module", params=_TARGETS, ids=lambda target: target.isa)
+def target(request: pytest.FixtureRequest) -> Target:
+    """Each level of this machine, and matrix tiles."""
+    found: Target = request.param
+    return found
 
 
 def _random(dtype: type, *shape: int) -> Array:
@@ -130,7 +137,7 @@ def _run(target: Target, case: _Case, *, threads: int = 1, stored: type = np.int
     guarded = np.full(prod(shape) + 64, 7, stored)
     arrays = [
         case.x,
-        pack_dot_filters(case.w, case.groups, width, case.depth, signed=not signed),
+        pack_dot_filters(case.w, case.groups, width, case.depth, signed=not signed, spare=spare_bytes(target)),
         guarded,
         np.full(max(case.depth, 1), case.x_zero, case.x.dtype),
         offset_places(offsets, case.groups, width),
@@ -284,7 +291,7 @@ def test_a_long_epilogue_goes_in_a_loop(target: Target) -> None:
     write_dot_conv(module, "conv", code, I32, slowly)
     engine.add(module)
     width, params = dot_tiling(target).panel, case.params(target)
-    packed = pack_dot_filters(case.w, 1, width, 8, signed=True)
+    packed = pack_dot_filters(case.w, 1, width, 8, signed=True, spare=spare_bytes(target))
     call(engine, "conv", [case.x, packed, result, case.x, offset_places(np.zeros(35), 1, width), result], params.words())
     expected = case.exact().reshape(20, 35)
     for _ in range(50):

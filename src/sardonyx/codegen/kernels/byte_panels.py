@@ -216,7 +216,7 @@ def _pack_columns(b: Kernel, K: Register, groups: Register, place: Pointer, widt
 
     def put(group: Register, word: Register) -> None:
         place.store(word.bits_as(I32), (group + 1) * width, lanes)
-        total.set(dot4(b, total.value, ones, word))
+        total.set(dot4(b, total.value, ones, word, native_left(b.target)))
 
     whole = K // 4
     with b.loop(0, whole) as group:

@@ -13,18 +13,21 @@ Dot products take unsigned bytes on one side and signed ones on the other. The i
 the other sign, 128 more or less, and so are their zero points. Where these are all 0 no sums of rows are needed.
 
 A tile goes through the whole inner dimension: nothing but results is written. Rows, runs and parameters are those of `conv`.
+
+Where the processor has matrix tiles, 16 rows and a panel are multiplied in those: 64 bytes of each row at a time are copied side by
+side, zeros behind the last of a run, and four tiles of the panel are read for four products.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
-
-import numpy as np
 
 from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.dots import dot4, has_dot4
+from sardonyx.codegen.emit.matrix_tiles import TILE, Tiles, configured_tiles, has_byte_tiles, tile_dot
 from sardonyx.codegen.emit.module import Address, Kernel, Module
-from sardonyx.codegen.emit.types import I8, I32, I64, U8, U16, U32, Type
+from sardonyx.codegen.emit.types import I8, I32, I64, PTR, U8, U16, U32, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import blocks, least
 from sardonyx.codegen.kernels.conv import (
@@ -40,7 +43,6 @@ from sardonyx.codegen.kernels.conv import (
 from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS, MOST_ROWS, Rows, fill_table, result_of, row_table
 from sardonyx.codegen.kernels.narrowing import narrow_together
 from sardonyx.codegen.target import Target
-from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = [
@@ -49,8 +51,6 @@ __all__ = [
     "dot_tiling",
     "dot_widths",
     "fold_lanes",
-    "offset_places",
-    "pack_dot_filters",
     "write_dot_conv",
 ]
 
@@ -102,39 +102,6 @@ def dot_widths(target: Target, columns: int) -> tuple[int, ...]:
     return tuple(width for width in shape.heights if width == rest or (width == shape.vectors and columns >= shape.panel))
 
 
-def pack_dot_filters(filters: Array, groups: int, width: int, depth: int, *, signed: bool) -> Array:
-    """Return filters (M, C / groups, kernel…) of 8 bits as bytes [group][panel][run][depth / 4][width][4].
-
-    Args:
-        filters: int8 or uint8.
-        groups: groups of channels.
-        width: columns of a panel.
-        depth: elements of one run; those after are zeros, and so are columns after the last.
-        signed: whether the bytes are to be int8: 128 less than uint8 ones; else uint8, 128 more than int8 ones.
-    """
-    M, K = len(filters) // groups, int(np.prod(filters.shape[1:]))
-    runs, quads = K // max(depth, 1), -(-depth // 4)
-    flip = np.uint8(0x80 if signed != (filters.dtype == np.int8) else 0)
-    packed = np.zeros((groups, -(-M // width), runs, quads, width, 4), np.uint8)
-    rows = np.zeros((width, runs, quads * 4), np.uint8)
-    taps_first = np.moveaxis(filters.view(np.uint8), 1, -1)
-    for group, panels in enumerate(packed):
-        for number, panel in enumerate(panels):
-            first = group * M + number * width
-            block = taps_first[first : min(first + width, (group + 1) * M)]
-            rows[: len(block), :, :depth] = block.reshape(len(block), runs, depth) ^ flip
-            panel[:, :, : len(block)] = rows[: len(block)].reshape(len(block), runs, quads, 4).transpose(1, 2, 0, 3)
-    return packed
-
-
-def offset_places(numbers: Array, groups: int, width: int) -> Array:
-    """Return one int32 for each of M columns as [group][columns, filled up with zeros to whole panels]."""
-    rows = numbers.reshape(groups, -1)
-    placed = np.zeros((groups, -(-rows.shape[1] // width) * width), np.int32)
-    placed[:, : rows.shape[1]] = rows
-    return placed
-
-
 def write_dot_conv(module: Module, symbol: str, code: DotConvCode, output: Type, epilogue: ConvEpilogue | None = None) -> None:
     """Write the kernel `symbol`: buffers as above, params as in ConvParams, of `dot_tiling`.
 
@@ -146,15 +113,22 @@ def write_dot_conv(module: Module, symbol: str, code: DotConvCode, output: Type,
         epilogue: what to store instead of the sums, which are int32.
     """
     shape = dot_tiling(module.target)
+    has_tiles = has_byte_tiles(module.target)
     parts = _Parts(
         {
             (vectors, height): _write_tile(module, f"{symbol}_{height}x{vectors}", code, vectors, height, output, epilogue)
             for vectors in code.widths
             for height in shape.heights[vectors]
+            if not has_tiles
+        },
+        {
+            vectors: _write_matrix_tile(module, f"{symbol}_tiles{vectors}", code, vectors, output, epilogue)
+            for vectors in code.widths
+            if has_tiles
         },
         {height: _write_row_sums(module, f"{symbol}_rows{height}", code, height) for height in _SUM_HEIGHTS if code.factors},
     )
-    with module.kernel(symbol) as b:
+    with module.kernel(symbol) as b, configured_tiles(module, b) if has_tiles else contextlib.nullcontext():
         p, axes = read_params(b), axes_of(b, code.rank)
         table, sums = row_table(b, code.rank), b.stack(I32, BLOCK_ROWS + MOST_ROWS, align=64)
         blocks_rows, blocks_columns = blocks(p["rows"], p["block_rows"]), blocks(p["columns"], p["block_columns"])
@@ -167,7 +141,8 @@ def write_dot_conv(module: Module, symbol: str, code: DotConvCode, output: Type,
             for height, part in parts.row_sums.items():
                 with b.loop(*_rows_for(height, rows), height) as m:
                     b.call_part(part, table.at(m), sums.at(m))
-            _write_block(b, shape, parts.tiles, _Block(table, sums, group, rows, left, right))
+            write_block = _write_matrix_block if has_tiles else _write_block
+            write_block(b, shape, parts, _Block(table, sums, group, rows, left, right))
 
 
 _SUM_HEIGHTS = (MOST_ROWS, 1)
@@ -183,7 +158,9 @@ def _rows_for(height: int, rows: Register) -> tuple[Register, Register]:
 @dataclass(frozen=True, slots=True)
 class _Parts:
     tiles: Mapping[tuple[int, int], Kernel]
-    """(vectors, height) -> what computes one tile."""
+    """(vectors, height) -> what computes one tile in registers."""
+    matrix_tiles: Mapping[int, Kernel]
+    """Vectors -> what computes 16 rows in matrix tiles, where there are such."""
     row_sums: Mapping[int, Kernel]
     """Height -> what adds up rows of the input."""
 
@@ -205,8 +182,25 @@ def _quads(p: Mapping[str, Register]) -> Register:
     return (p["depth"] + 3) // 4
 
 
-def _write_block(b: Kernel, shape: ConvTiling, tiles: Mapping[tuple[int, int], Kernel], block: _Block) -> None:
+def _write_matrix_block(b: Kernel, shape: ConvTiling, parts: _Parts, block: _Block) -> None:
+    """Write one block of the output in matrix tiles: panel by panel, 16 rows at a time."""
     p = read_params(b)
+    length = p["runs"] * _quads(p) * 4
+    columns = blocks(p["columns"], b.const(I64, shape.panel)) * shape.panel
+    first = b.buffer(FILTERS, U8).at(block.group * columns * length)
+    with b.loop(block.left, block.right, shape.panel) as n:
+        vectors = least(b, blocks(block.right - n, b.const(I64, shape.lanes)), b.const(I64, shape.vectors))
+        with b.switch(vectors) as switch:
+            for width, part in parts.matrix_tiles.items():
+                with switch.case(width), b.loop(0, block.rows, TILE) as m:
+                    place, count = block.group * columns + n, b.min(block.rows - m, TILE)
+                    addresses = (block.table.at(m), block.sums.at(m), first.at(n * length))
+                    b.call_part(part, *addresses, block.group, n, place, count)
+
+
+def _write_block(b: Kernel, shape: ConvTiling, parts: _Parts, block: _Block) -> None:
+    """Write one block of the output in registers: panel by panel, the rows within."""
+    p, tiles = read_params(b), parts.tiles
     length = p["runs"] * _quads(p) * 4
     columns = blocks(p["columns"], b.const(I64, shape.panel)) * shape.panel
     first = b.buffer(FILTERS, U8).at(block.group * columns * length)
@@ -315,6 +309,52 @@ def _write_tile(
     return b
 
 
+_LEFT, _RIGHT = 4, 6
+"""The tiles of rows and of the panel; those of sums come before them."""
+
+_TILE_BYTES = 4 * TILE
+
+
+def _write_matrix_tile(
+    module: Module, symbol: str, code: DotConvCode, vectors: int, output: Type, epilogue: ConvEpilogue | None
+) -> Kernel:
+    """Write up to 16 rows of the output, over the whole inner dimension, in matrix tiles."""
+    shape = dot_tiling(module.target)
+    dot = tile_dot(I8, U8) if code.signed else tile_dot(U8, I8)
+    with module.part(symbol, Address(I64), Address(I32), Address(U8), I64, I64, I64, I64) as b:
+        table, row_sums, panel = b.addresses
+        group, n, place, count = b.arguments
+        p, tiles, step = read_params(b), Tiles(b), 4 * shape.panel
+        halves = [_rows(b, table.at(first), MOST_ROWS, code) for first in range(0, TILE, MOST_ROWS)]
+        starts, copied = b.stack(I64, TILE, align=64), b.stack(U8, TILE * _TILE_BYTES, align=64)
+        wide, narrow = b.const(I64, step), b.const(I64, _TILE_BYTES)
+        for j in range(vectors):
+            tiles.zero(j)
+        with b.loop(0, p["runs"]) as run:
+            pointers = [pointer for rows in halves for pointer in rows.at(run, b.const(I64, 0))]
+            for i, pointer in enumerate(pointers):
+                starts.store(pointer.to(I64), i)
+            with b.loop(0, p["depth"], _TILE_BYTES) as k:
+                span = Span(_TILE_BYTES, b.tail_mask(b.min(p["depth"] - k, _TILE_BYTES), _TILE_BYTES))
+                with b.loop(0, count) as i:
+                    source = Pointer(b, starts.load(i).to(PTR).ref, U8)
+                    copied.store(source.load(k, span), i * _TILE_BYTES, _TILE_BYTES)
+                tiles.load(_LEFT, copied, narrow)
+                here = panel.at((run * _quads(p) + k // 4) * step)
+                for j in range(vectors):
+                    tiles.load(_RIGHT + j % 2, here.at(j * _TILE_BYTES), wide)
+                    tiles.multiply(dot, j, _LEFT, _RIGHT + j % 2)
+        sums = b.stack(I32, TILE * shape.panel, align=64)
+        for j in range(vectors):
+            tiles.store(j, sums.at(j * TILE), wide)
+        tile = _Tile(b, shape, table, vectors, 0, group * p["columns"] + n, n, p["columns"] - n, [])
+        with b.loop(0, count) as i:
+            begins = _begin(b, code, row_sums.at(i), place, vectors, 1, shape.lanes)
+            totals = [sums.load(i * shape.panel + j * shape.lanes, shape.lanes) + begin for j, begin in enumerate(begins)]
+            tile.store_row(b.buffer(OUTPUT, output), epilogue, i, totals)
+    return b
+
+
 def _begin(
     b: Kernel, code: DotConvCode, row_sums: Pointer, place: Register, vectors: int, height: int, lanes: int
 ) -> list[Register]:
@@ -386,6 +426,10 @@ class _Tile:
     def _one_by_one(self, result: Pointer, epilogue: ConvEpilogue | None, spans: Sequence[Span]) -> None:
         for i in range(self._height):
             self._store_row(result, epilogue, spans, i, [total.value for total in self.sums[i * len(spans) :][: len(spans)]])
+
+    def store_row(self, result: Pointer, epilogue: ConvEpilogue | None, i: Register, sums: Sequence[Register]) -> None:
+        """Store what the epilogue makes of the sums of a row; masks are free where there are matrix tiles."""
+        self._store_row(result, epilogue, self._spans, i, sums)
 
     def _in_a_loop(self, result: Pointer, epilogue: ConvEpilogue | None, spans: Sequence[Span]) -> None:
         b, lanes = self._b, self._lanes

@@ -5,11 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import helper
+from support.cpu_run import TILES
 from support.quantized import equal, quantized_model, random_bytes, session_of
 
 from sardonyx import InferenceSession
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.providers.cpu.provider import CpuProvider
 
 _INPUTS = ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"]
 _SIZES = [(2, 9, 7), (1, 17, 5), (3, 4, 4), (0, 9, 9)]
@@ -60,6 +62,31 @@ def test_two_axes(w: tuple[int, ...], attributes: dict[str, Any], kind: Any) -> 
     """One session serves every batch and image size."""
     constants = _constants(random_bytes(np.int8, *w), kind, kind)
     equal(_model(["n", 16, "h", "w"], constants, **attributes), _feeds(16, kind))
+
+
+@pytest.mark.parametrize(
+    ("w", "attributes"),
+    [
+        ((33, 16, 1, 1), {}),
+        ((70, 80, 3, 3), {"pads": [1, 1, 1, 1], "strides": [2, 1]}),
+        ((20, 3, 5, 5), {"pads": [2, 2, 2, 2]}),
+        ((24, 4, 3, 2), {"group": 4, "dilations": [1, 2]}),
+    ],
+)
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+def test_matrix_tiles(w: tuple[int, ...], attributes: dict[str, Any], kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a processor with AMX, emulated, between unmapped pages: the same integers, with one thread and with two."""
+    monkeypatch.setenv("SARDONYX_GUARD", "1")
+    C = w[1] * attributes.get("group", 1)
+    constants = _constants(random_bytes(np.int8, *w), kind, kind, w_zero=3)
+    content = _model(["n", C, "h", "w"], constants, **attributes)
+    feeds = [{"x": random_bytes(kind, n, C, height, width)} for n, height, width in ((1, 9, 7), (2, 5, 5))]
+    expected = [InferenceSession(content, providers=["ReferenceExecutionProvider"]).run(None, feed)[0] for feed in feeds]
+    for threads in (1, 2):
+        session = InferenceSession(content, providers=[CpuProvider(TILES, threads)])
+        assert {place.precision for place in session.explain()} >= {"8-bit integers, sums in int32"}
+        for feed, wanted in zip(feeds, expected, strict=True):
+            np.testing.assert_array_equal(session.run(None, feed)[0], wanted)
 
 
 @pytest.mark.parametrize("C", [1, 3, 8])

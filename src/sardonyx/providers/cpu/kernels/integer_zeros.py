@@ -17,7 +17,7 @@ import numpy as np
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, argument
 from sardonyx.codegen.emit.types import I32
-from sardonyx.codegen.kernels.dot_conv import offset_places
+from sardonyx.codegen.kernels.quantized.dot_filters import offset_places
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Value
 from sardonyx.providers.cpu.expressions import element_type

@@ -23,11 +23,11 @@ from sardonyx.codegen.kernels.dot_conv import (
     DotConvCode,
     dot_tiling,
     dot_widths,
-    pack_dot_filters,
     write_dot_conv,
 )
 from sardonyx.codegen.kernels.dot_depthwise import FIRST_OPERAND as FIRST_DEPTHWISE_OPERAND
 from sardonyx.codegen.kernels.dot_depthwise import DotDepthwiseCode, pack_dot_depthwise, write_dot_depthwise
+from sardonyx.codegen.kernels.quantized.dot_filters import pack_dot_filters, spare_bytes
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Value
@@ -198,7 +198,7 @@ def _lower_windows(low: Lowering, group: Group, spec: IntegerFilters, tail: Inte
     widths = dot_widths(target, M // spec.groups)
     code = DotConvCode(1 if point else len(window.kernel), widths, padded, signed, depth % 4, spec.factors)
     symbol = low.kernel(DotConvKernel(code, tail.code))
-    packed = low.packed(_packed, weights, spec.groups, width, depth, signed, of=parts.filters)
+    packed = low.packed(_packed, weights, spec.groups, width, depth, signed, spare_bytes(target), of=parts.filters)
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         batch, *places, _ = sizes.shape(result.shape)
@@ -228,8 +228,8 @@ def _lower_windows(low: Lowering, group: Group, spec: IntegerFilters, tail: Inte
     low.step(group, symbol, buffers, writes=[2], plan=plan, pitched=tail.may_be_pitched, precision=BYTES)
 
 
-def _packed(filters: Array, groups: int, width: int, depth: int, signed: bool) -> Array:
-    return pack_dot_filters(filters, groups, width, depth, signed=not signed)
+def _packed(filters: Array, groups: int, width: int, depth: int, signed: bool, spare: int) -> Array:
+    return pack_dot_filters(filters, groups, width, depth, signed=not signed, spare=spare)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
