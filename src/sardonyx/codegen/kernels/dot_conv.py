@@ -332,8 +332,8 @@ def _write_matrix_tile(
             tiles.zero(j)
         with b.loop(0, p["runs"]) as run:
             pointers = [pointer for rows in halves for pointer in rows.at(run, b.const(I64, 0))]
-            for i, pointer in enumerate(pointers):
-                starts.store(pointer.to(I64), i)
+            for row, pointer in enumerate(pointers):
+                starts.store(pointer.to(I64), row)
             with b.loop(0, p["depth"], _TILE_BYTES) as k:
                 span = Span(_TILE_BYTES, b.tail_mask(b.min(p["depth"] - k, _TILE_BYTES), _TILE_BYTES))
                 with b.loop(0, count) as i:
