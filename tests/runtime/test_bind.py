@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from runtime.test_plan import MIXED, make
 from support.branches import SlowDevice, plan_of
+from support.cpu_run import cpu_session
 
 from sardonyx.dtypes import DataType
 from sardonyx.provider import HOST, TensorSpec
@@ -40,6 +42,20 @@ def test_the_table_is_bounded() -> None:
     assert binder.find(plan.segments[1], ((1,),)) is first
     binder.clear()
     assert len(binder) == 0
+
+
+def test_small_bindings_may_be_more() -> None:
+    """A text goes through as many lengths as it has tokens; programs that say that they keep little are bound once for each."""
+    session = cpu_session("graph(x: float[n]) -> (y) { y = Relu(x) }")
+    executor = session._runner.built.executor
+    for _ in range(2):
+        for size in range(1, 200):
+            session.run(None, {"x": np.zeros(size, np.float32)})
+    assert len(executor._binder) == 199
+    for size in range(1, 3000):
+        executor._binder.find(executor._plan.segments[0], ((size,),))
+    assert 64 <= len(executor._binder) < 2500
+    assert sum(binding.kept_bytes for binding in executor._binder.known()) <= 1 << 23
 
 
 def test_a_tensor_that_is_only_copied_out_lies_in_the_arena() -> None:

@@ -12,6 +12,7 @@ in a constant returns an `int`. A dimension about which nothing is known is an a
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import math
@@ -62,14 +63,24 @@ _Monomial: TypeAlias = tuple[tuple[_Atom, int], ...]
 _Terms: TypeAlias = dict[_Monomial, int]
 
 
+class _Unknown:
+    """What has not been found out yet."""
+
+    __slots__ = ()
+
+
+_UNKNOWN = _Unknown()
+
+
 class Expr:
     """A polynomial over symbols; immutable, hashable, and closed under + - * // % with `int` and `Expr`."""
 
-    __slots__ = ("_hash", "_terms", "_weight")
+    __slots__ = ("_hash", "_name", "_terms", "_weight")
 
     def __init__(self, terms: _Terms) -> None:
         self._terms = terms
         self._weight = 0
+        self._name: str | _Unknown | None = _UNKNOWN
         self._hash = hash(frozenset(terms.items()))
 
     def __hash__(self) -> int:
@@ -146,12 +157,9 @@ class Expr:
     @property
     def name(self) -> str | None:
         """The symbol's name where the expression is a single symbol, else None."""
-        if len(self._terms) != 1:
-            return None
-        ((monomial, factor),) = self._terms.items()
-        if factor != 1 or len(monomial) != 1 or monomial[0][1] != 1 or monomial[0][0].kind != "symbol":
-            return None
-        return monomial[0][0].name
+        if isinstance(self._name, _Unknown):
+            self._name = _name_of(self._terms)
+        return self._name
 
 
 Dim: TypeAlias = int | Expr
@@ -273,10 +281,48 @@ def substitute(dim: Dim, sizes: Mapping[str, Dim]) -> Dim:
 
 def evaluate(dim: Dim, sizes: Mapping[str, int]) -> int:
     """Return the value of `dim`; raises KeyError naming the first symbol that `sizes` lacks."""
+    if not isinstance(dim, Expr):
+        return dim
+    with contextlib.suppress(KeyError):
+        return _value(dim, sizes)
     result = substitute(dim, sizes)
     if isinstance(result, Expr):
         raise KeyError(min(symbols_in(result)))
     return result
+
+
+def _value(dim: Dim, sizes: Mapping[str, int]) -> int:
+    """Return the value of `dim`; raises KeyError where `sizes` lacks a symbol that may not count."""
+    if not isinstance(dim, Expr):
+        return dim
+    total = 0
+    for monomial, factor in dim._terms.items():
+        for atom, power in monomial:
+            if atom.kind == "symbol":
+                factor *= sizes[atom.name] ** power
+            else:
+                factor *= _value_of_atom(atom, sizes) ** power
+        total += factor
+    return total
+
+
+def _value_of_atom(atom: _Atom, sizes: Mapping[str, int]) -> int:
+    left, right = _value(atom.left, sizes), _value(atom.right, sizes)
+    if atom.kind in ("max", "min"):
+        return max(left, right) if atom.kind == "max" else min(left, right)
+    if right == 0:
+        return 0
+    return left // right if atom.kind == "floordiv" else left % right
+
+
+def _name_of(terms: _Terms) -> str | None:
+    """Return the name of a polynomial that is a symbol alone."""
+    if len(terms) != 1:
+        return None
+    ((monomial, factor),) = terms.items()
+    if factor != 1 or len(monomial) != 1 or monomial[0][1] != 1 or monomial[0][0].kind != "symbol":
+        return None
+    return monomial[0][0].name
 
 
 def _weight_of(dim: Dim) -> int:

@@ -16,7 +16,7 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.arena import Lifetime, place
 from sardonyx.dtypes import OnnxValue
 from sardonyx.forks import new_lock
-from sardonyx.provider import HOST, Bound, DeviceBuffer, Memory, TensorSpec
+from sardonyx.provider import HOST, Bound, DeviceBuffer, Memory, ReportsMemory, TensorSpec
 from sardonyx.runtime.failures import blame, check_bound, check_sizes
 from sardonyx.runtime.memory import out_of_memory, size_bytes
 from sardonyx.runtime.plan import Plan, ProgramStep, Segment
@@ -25,6 +25,10 @@ from sardonyx.trace import span
 
 __all__ = ["Binder", "Binding", "BoundStep", "Shapes", "Tenant", "bind_steps", "segment_binder"]
 
+_SMALL_BYTES = 1 << 23
+"""How many bytes bindings may keep before there are no more than the table is for: a text needs as many as it has tokens."""
+_LEAST_KEPT_BYTES, _KEPT_BYTES_OF_OUTPUT = 4096, 1024
+"""What a step keeps for one set of shapes besides what its program says, about."""
 _ALIGNED_FROM_BYTES = 4096
 """From which size on a tensor of the host is worth aligning."""
 
@@ -56,6 +60,8 @@ class Binding:
     """How much memory one run of the part needs, by the memory's name."""
     indices: tuple[int, ...]
     """The numbers of the steps in the plan."""
+    kept_bytes: int = 0
+    """What programs keep for it, about."""
 
     @property
     def programs(self) -> list[tuple[int, BoundStep]]:
@@ -75,12 +81,13 @@ PartT = TypeVar("PartT", bound=_Part)
 
 
 class Binder(Generic[PartT]):
-    """The bindings of the parts of one plan, at most `capacity` of them. Safe for threads."""
+    """The bindings of the parts of one plan: `capacity` of them, or more while all are small. Safe for threads."""
 
     def __init__(self, bind: Callable[[PartT, Shapes], Binding], capacity: int = 64) -> None:
         """Make an empty table of what `bind` makes of a part and the shapes that enter it."""
         self._bind = bind
         self._capacity = capacity
+        self._kept_bytes = 0
         self._table: collections.OrderedDict[tuple[int, Shapes], Binding] = collections.OrderedDict()
         self._latest: dict[int, tuple[Shapes, Binding]] = {}
         self._lock = new_lock()
@@ -107,9 +114,11 @@ class Binder(Generic[PartT]):
         with span("runtime.bind", shapes=shapes):
             made = self._bind(part, shapes)
         with self._lock:
+            replaced = self._table.pop(key, None)
+            self._kept_bytes += made.kept_bytes - (0 if replaced is None else replaced.kept_bytes)
             self._table[key] = made
-            if len(self._table) > self._capacity:
-                self._table.popitem(last=False)
+            while len(self._table) > self._capacity and self._kept_bytes > _SMALL_BYTES:
+                self._kept_bytes -= self._table.popitem(last=False)[1].kept_bytes
         return made
 
     def known(self) -> list[Binding]:
@@ -122,6 +131,7 @@ class Binder(Generic[PartT]):
         with self._lock:
             self._table.clear()
             self._latest.clear()
+            self._kept_bytes = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -198,7 +208,18 @@ def bind_steps(
             arena_bytes[name] = total
     pairs = zip(indices, bounds, strict=True)
     steps = tuple(None if bound is None else _bound_step(plan, index, bound, offsets, results) for index, bound in pairs)
-    return Binding(steps, arena_bytes, tuple(indices))
+    return Binding(
+        steps, arena_bytes, tuple(indices), sum([_kept_bytes(plan, *pair) for pair in zip(indices, bounds, strict=True)])
+    )
+
+
+def _kept_bytes(plan: Plan, index: int, bound: Bound | None) -> int:
+    """Return about how much a step keeps for one set of shapes."""
+    step = plan.steps[index]
+    if bound is None or not isinstance(step, ProgramStep):
+        return 0
+    own = step.program.binding_bytes(bound) if isinstance(step.program, ReportsMemory) else _SMALL_BYTES
+    return own + _LEAST_KEPT_BYTES + _KEPT_BYTES_OF_OUTPUT * len(step.outputs)
 
 
 def _bind_step(step: ProgramStep, shapes: Shapes) -> Bound:

@@ -111,6 +111,8 @@ class StepTable:
 
     def __init__(self, steps: Sequence[KernelCall], bases: int, *, threads: int = 1, flush: bool = False) -> None:
         self.threads = threads
+        self.address = 0
+        """Where the words are."""
         self._bases = struct.Struct(f"={bases}q")
         pointers = [buffer for step in steps for buffer in step.buffers]
         params = [word for step in steps for word in (*reversed(step.scalars), *step.params)]
@@ -127,21 +129,20 @@ class StepTable:
         for place, buffer in enumerate(pointers, first_pointer):
             words += (place, _BASES + buffer.base, buffer.offset_bytes)
         pointer, param = first_pointer, first_param
-        self._inner: list[int] = []
         for step in steps:
             param += len(step.scalars)
             self._places.append((first_relocation + 3 * (pointer - first_pointer), param))
-            self._inner += (len(words) + 1, len(words) + 2)
             words += (step.kernel, 8 * pointer, 8 * param, step.tasks, min(step.together or MOST_TASKS, MOST_TASKS))
             pointer += len(step.buffers)
             param += len(step.params)
+        self._end = len(words)
         words += [0] * len(pointers) + params
         self._adopt(np.array(words, np.int64), 0)
 
     def copy(self) -> StepTable:
         """Return the same steps in memory of their own, for a concurrent run."""
         other = object.__new__(StepTable)
-        other.threads, other._bases, other._inner = self.threads, self._bases, self._inner
+        other.threads, other._bases, other._end = self.threads, self._bases, self._end
         other._first_step, other._counts, other._places = self._first_step, self._counts, self._places
         other._adopt(self._words.copy(), self.address)
         return other
@@ -192,11 +193,6 @@ class StepTable:
         return int(self._words.nbytes)
 
     @property
-    def address(self) -> int:
-        """Where the words are."""
-        return int(self._words.ctypes.data)
-
-    @property
     def status(self) -> int:
         """What the last failing kernel reported, 0 after a run that went well."""
         return int(self._words[_REPORT])
@@ -237,10 +233,12 @@ class StepTable:
 
     def _adopt(self, words: _Words, old_address: int) -> None:
         """Take over words whose inner addresses are relative to `old_address`."""
-        self._words = words
-        self.pointer = ctypes.c_void_p(self.address)
-        self._words[self._inner] += self.address - old_address
-        self._words[_BASES + STATUS] = self.address + 8 * _REPORT
+        address = int(words.ctypes.data)
+        self._words, self.address = words, address
+        self.pointer = ctypes.c_void_p(address)
+        for word in (_BUFFERS, _PARAMS):
+            words[self._first_step + word : self._end : _STEP_WORDS] += address - old_address
+        words[_BASES + STATUS] = address + 8 * _REPORT
 
 
 class Call(Protocol):

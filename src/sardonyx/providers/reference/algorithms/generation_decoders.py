@@ -19,6 +19,10 @@ from sardonyx.providers.reference.registry import Body
 __all__ = ["Decoder", "EncoderDecoder", "LanguageModel"]
 
 
+_CACHE_INPUTS = frozenset({"past_sequence_length", "past_seq_len", "beam_width", "num_beams", "cache_indirection"})
+"""What a graph with buffers of keys may ask, as `_cache_inputs` answers it."""
+
+
 class Decoder(Protocol):
     """A model that gives the scores of the next token, (rows, V) in float32."""
 
@@ -43,6 +47,7 @@ class LanguageModel:
         self._next_position = mask.sum(axis=1)
         self._beams, self._max_length = beams, max_length
         self._states: list[Array] = []
+        self._asks_for_caches = not _CACHE_INPUTS.isdisjoint(_names(_graph(body)))
 
     def start(self) -> Array:
         """Run the graph on the prompt with empty pasts."""
@@ -62,7 +67,8 @@ class LanguageModel:
         self._mask = np.concatenate([self._mask[pick], ones], axis=1)
         self._next_position = self._next_position[pick]
         known = {"input_ids": tokens[:, None], "position_ids": self._next_position[:, None], "attention_mask": self._mask}
-        known |= _cache_inputs(sequences.shape[1] - 1, len(tokens), self._beams, self._max_length)
+        if self._asks_for_caches:
+            known |= _cache_inputs(sequences.shape[1] - 1, len(tokens), self._beams, self._max_length)
         self._next_position = self._next_position + 1
         return self._run(self._body, known)
 
