@@ -16,11 +16,19 @@ from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument, RuntimeException, SardonyxError, describe, located
 from sardonyx.forks import without_fork
 from sardonyx.logs import is_verbose, logging_as
+from sardonyx.providers.cpu import provider as _cpu_provider  # noqa: F401  found by name, but nearly every session has it
 from sardonyx.session.feeds import check_feeds, make_sparse, own_results, select_outputs, with_inner_values
+from sardonyx.session.format_options import with_options_of_format
 from sardonyx.session.interface import SessionInterface
+from sardonyx.session.memory.live import remember
 from sardonyx.session.options import RunOptions, SessionOptions, asks_for_logs, copied_options
+from sardonyx.session.placement.cpu_fallback import check_placed
+from sardonyx.session.provider_choice import choose_providers
 from sardonyx.session.providers import ProviderRequest
 from sardonyx.session.remaking import Arguments, RemadeSession, model_of, with_providers
+from sardonyx.session.runner import Runner
+from sardonyx.session.settings.settings import read_settings
+from sardonyx.session.stages.source import Source
 from sardonyx.session.states import States
 from sardonyx.session.targets import NO_TARGETS, checked_targets, store_result
 from sardonyx.session.values import ModelMetadata, NodeArg, node_arg
@@ -94,16 +102,6 @@ class InferenceSession(RemadeSession):
         self._open(model_of(path_or_bytes), with_providers(arguments, providers, provider_options))
 
     def _open(self, given: OnnxValue, arguments: Arguments) -> None:
-        # half of the package: `import sardonyx` stays fast without it
-        with without_fork():
-            from sardonyx.session.format_options import with_options_of_format
-            from sardonyx.session.memory.live import remember
-            from sardonyx.session.placement.cpu_fallback import check_placed
-            from sardonyx.session.provider_choice import choose_providers
-            from sardonyx.session.runner import Runner
-            from sardonyx.session.settings.settings import read_settings
-            from sardonyx.session.stages.source import Source
-
         options = with_options_of_format(given, arguments.options)
         settings = read_settings(options, arguments.disabled_optimizers)
         added = options.providers
