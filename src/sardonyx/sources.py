@@ -57,25 +57,27 @@ def stamp_of(package: str) -> str | None:
         return digest_of(package)
     digest = hashlib.sha256()
     try:
-        for line in sorted(_files(folders[0])):
-            digest.update(line.encode(errors="surrogatepass"))
+        _add_files(digest, folders[0])
     except OSError:
         return None
     return digest.hexdigest()
 
 
-def _files(folder: str) -> Iterator[str]:
-    """Yield a line for each file of a folder and those in it, but for bytecode that Python keeps beside sources."""
-    folders = []
+def _add_files(digest: hashlib._Hash, folder: str) -> None:
+    """Add names, sizes and times of the files of a folder and those in it, but for bytecode that Python keeps beside sources."""
+    folders, files = [], []
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir():
-                folders += [] if entry.name == "__pycache__" else [entry.path]
-                continue
-            status = entry.stat()
-            yield f"{entry.path} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}\n"
-    for inner in folders:
-        yield from _files(inner)
+                if entry.name != "__pycache__":
+                    folders.append(entry.path)
+            else:
+                status = entry.stat()
+                files.append((entry.name, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+    files.sort()
+    digest.update(repr((folder, files)).encode(errors="surrogatepass"))
+    for inner in sorted(folders):
+        _add_files(digest, inner)
 
 
 def _loaded(package: str) -> set[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sardonyx.codegen.emit.expr import OPERATORS, PRIMITIVES, ElementExpr, argument, constant, number, substitute
+from sardonyx.codegen.emit.expr import OPERATORS, PRIMITIVES, ElementExpr, argument, constant, has_primitive, number, substitute
 from sardonyx.codegen.emit.types import BOOL, F32, I64
 
 X, Y = argument(0, F32), argument(1, F32)
@@ -87,3 +87,9 @@ def test_pythons_powers_and_absolute_values_are_expressions() -> None:
     """`x ** 2` is a product."""
     assert _primitives(X**2) == ["argument", "mul"]
     assert _primitives(abs(X)) == ["argument", "abs"]
+
+
+def test_a_primitive_is_found_wherever_it_is() -> None:
+    """At the root, in an operand, or nowhere."""
+    x = argument(0, F32)
+    assert [has_primitive(-(x * x) + 1.0, name) for name in ("add", "mul", "argument", "sub")] == [True, True, True, False]

@@ -217,3 +217,14 @@ def test_a_run_that_was_given_up_begins_anew(engine: Engine, driver: Driver) -> 
     assert done < 8
     assert call() == DONE
     assert y.tolist() == [done + 8] * 4
+
+
+def test_a_driver_of_an_edition_has_all_functions(engine: Engine) -> None:
+    """It is compiled once for an edition, and runs as any."""
+    x, y = np.ones(4, np.float32), np.zeros(4, np.float32)
+    table = StepTable([_axpy(engine, Buffer(1), Buffer(2), 4, 1.0)] * 3, 2)
+    table.set_bases(_addresses(x, y))
+    named = Driver(engine.target, edition="test")
+    assert named.run(table) == DONE
+    assert y.tolist() == [3.0] * 4
+    assert set(named._engine.symbols) == set(Driver(engine.target)._engine.symbols)

@@ -150,3 +150,20 @@ def test_kernels_are_found_by_name_without_their_text(target: Target, tmp_path: 
         engine.add_kernels({"f": write, "g": write}, edition)
         assert _call(engine, "g", 1) == 2
     assert written == ["f", "g", "f", "g"]
+
+
+def test_modules_are_found_by_name_without_their_text(target: Target, tmp_path: Path) -> None:
+    """One with several functions too."""
+    written: list[int] = []
+
+    def write(module: Module) -> None:
+        written.append(1)
+        for number, symbol in enumerate(("first", "second")):
+            with module.function(symbol, I64, returns=I64, export=True) as f:
+                f.give(f.arguments[0] + number)
+
+    for edition in ("1", "1", "2"):
+        engine = Engine(target, cache=DiskCache(tmp_path / "objects"))
+        engine.add_named("both", ("first", "second"), write, edition)
+        assert [_call(engine, symbol, 5) for symbol in ("first", "second")] == [5, 6]
+    assert len(written) == 2

@@ -13,6 +13,7 @@ rounding is to even, integer arithmetic wraps around.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -28,6 +29,7 @@ __all__ = [
     "NumberedPrimitive",
     "argument",
     "constant",
+    "has_primitive",
     "number",
     "quotient",
     "rebuild",
@@ -266,10 +268,15 @@ def rebuild(expr: ElementExpr, replace: Callable[[ElementExpr], ElementExpr]) ->
     """Return the tree with each node replaced, operands first: `replace` gets a node whose operands are replaced already."""
     made: dict[int, ElementExpr] = {}
     for node in _operands_first([expr]):
-        operands = tuple(made[id(operand)] for operand in node.operands)
-        unchanged = all(new is old for new, old in zip(operands, node.operands, strict=True))
+        operands = tuple([made[id(operand)] for operand in node.operands])
+        unchanged = all(map(operator.is_, operands, node.operands))
         made[id(node)] = replace(node if unchanged else _with_operands(node, operands))
     return made[id(expr)]
+
+
+def has_primitive(expr: ElementExpr, primitive: str) -> bool:
+    """Return whether a node of the tree is this primitive."""
+    return any(node.primitive == primitive for node in _operands_first([expr]))
 
 
 def _with_operands(node: ElementExpr, operands: tuple[ElementExpr, ...]) -> ElementExpr:
@@ -281,17 +288,18 @@ def _with_operands(node: ElementExpr, operands: tuple[ElementExpr, ...]) -> Elem
 def _operands_first(outputs: Sequence[ElementExpr]) -> Iterator[ElementExpr]:
     """Yield each node once, after its operands; without recursion, since chains may be long."""
     seen: set[int] = set()
-    stack = [(output, False) for output in reversed(outputs)]
+    stack = list(reversed(outputs))
     while stack:
-        node, expanded = stack.pop()
-        if id(node) in seen:
+        node = stack[-1]
+        waiting = [operand for operand in node.operands if id(operand) not in seen]
+        if waiting and id(node) not in seen:
+            waiting.reverse()
+            stack += waiting
             continue
-        if expanded:
+        stack.pop()
+        if id(node) not in seen:
             seen.add(id(node))
             yield node
-            continue
-        stack.append((node, True))
-        stack.extend((operand, False) for operand in reversed(node.operands))
 
 
 def _like(value: Like, other: ElementExpr) -> ElementExpr:
@@ -300,9 +308,9 @@ def _like(value: Like, other: ElementExpr) -> ElementExpr:
 
 def _same(primitive: str, first: ElementExpr, *rest: Like) -> ElementExpr:
     """Return a primitive whose operands and result have one type."""
-    operands = (first, *(_like(value, first) for value in rest))
-    kinds = {operand.type for operand in operands}
-    if len(kinds) > 1:
+    operands = (first, *[_like(value, first) for value in rest])
+    kind = first.type
+    if any(operand.type is not kind and operand.type != kind for operand in operands):
         raise TypeError(f"{primitive} of {', '.join(f'{o.type} ({o.type.kind.value})' for o in operands)}: convert with .to()")
     if primitive in _EXTREMES and any(operand.primitive == "constant" and math.isnan(operand.value) for operand in operands):
         return constant(math.nan, first.type)

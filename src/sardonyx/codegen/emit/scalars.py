@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from sardonyx.codegen.emit.expr import ElementExpr, Number, rebuild
+from sardonyx.codegen.emit.expr import ElementExpr, Number, has_primitive, rebuild
 from sardonyx.codegen.emit.types import F32, F64, Type
 
 __all__ = ["lift_scalars", "scalar", "scalar_word"]
@@ -39,7 +39,7 @@ def lift_scalars(*exprs: ElementExpr) -> tuple[tuple[ElementExpr, ...], tuple[in
         index = places.setdefault((node.type, scalar_word(node.value, node.type)), len(places))
         return ElementExpr("parameter", node.type, (), index)
 
-    lifted = tuple(rebuild(rebuild(expr, _computed), replace) for expr in exprs)
+    lifted = tuple(rebuild(rebuild(expr, _computed), replace) if has_primitive(expr, "scalar") else expr for expr in exprs)
     return lifted, tuple(word for _, word in places)
 
 

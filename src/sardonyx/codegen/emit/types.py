@@ -74,6 +74,9 @@ class Type:
         text = self.element if self.lanes == 1 else f"<{self.lanes} x {self.element}>"
         object.__setattr__(self, "text", text)
 
+    def __hash__(self) -> int:
+        return hash(self.text)
+
     def __str__(self) -> str:
         """Return LLVM's name of the type."""
         return self.text

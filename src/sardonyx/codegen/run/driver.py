@@ -259,14 +259,31 @@ class Call(Protocol):
         """
 
 
+_EXPORTS = ("pool_worker", "pool_stop", "driver_refuse", "driver_run", "driver_watch", "driver_resume")
+"""The functions of the driver's module."""
+
+
 class Driver:
     """The compiled driver, and the pool that it shares tasks with."""
 
-    def __init__(self, target: Target, *, cache: Cache | None = None, pool: ThreadPool | None = None) -> None:
-        module = Module(target)
-        write_driver(module)
+    def __init__(
+        self, target: Target, *, cache: Cache | None = None, pool: ThreadPool | None = None, edition: str | None = None
+    ) -> None:
+        """Compile the driver, or take it from the cache.
+
+        Args:
+            target: what it is compiled for.
+            cache: where the object is looked up and kept.
+            pool: whose threads do tasks; None for the process's.
+            edition: what the sources are, by which a known driver is found without writing its text; None where that is not known.
+        """
         self._engine = Engine(target, cache=cache)
-        self._engine.add(module)
+        if edition is None:
+            module = Module(target)
+            write_driver(module)
+            self._engine.add(module)
+        else:
+            self._engine.add_named("driver", _EXPORTS, write_driver, edition)
         self._pool = pool or shared_pool()
         alone = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
         watched = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)

@@ -88,6 +88,28 @@ class Engine:
             for symbol, machine_code in zip(symbols, objects, strict=True):
                 self._link([symbol], machine_code)
 
+    def add_named(self, name: str, exports: Sequence[str], write: Callable[[Module], None], edition: str) -> None:
+        """Compile a module of several functions, or take it from the cache by name, as `add_kernels` does.
+
+        Args:
+            name: the module's.
+            exports: the functions that it exports.
+            write: writes it.
+            edition: as of `add_kernels`.
+
+        Raises:
+            Fail: as `add`.
+        """
+
+        def written(_number: int) -> str:
+            module = Module(self.target)
+            write(module)
+            return str(module)
+
+        (machine_code,) = self._objects([object_key(f"{edition}/{name}", self.target, self._level)], written, [name])
+        with self._lock:
+            self._link(exports, machine_code)
+
     def address(self, symbol: str) -> int:
         """Return the address of an exported function; raises KeyError for one that no module of this engine exports."""
         return self._addresses[symbol]

@@ -74,7 +74,7 @@ def library_for(target: Target) -> Library:
 @functools.cache
 def driver_for(target: Target) -> Driver:
     """Return the process's driver for a target."""
-    return Driver(target, cache=kernel_cache())
+    return Driver(target, cache=kernel_cache(), edition=edition())
 
 
 @functools.cache
