@@ -24,6 +24,7 @@ _FAMILIES = (
     "resize",
     "slice",
     "stablehlo",
+    "stablehlo_index",
 )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from sardonyx.dtypes import DataType
 from sardonyx.formats.tflite.operator import Operator, imports
+from sardonyx.ir import Value
 
-__all__ = ["arithmetic", "pad"]
+__all__ = ["arithmetic", "pad", "padded"]
 
 _ARITHMETIC = {
     "STABLEHLO_ADD": "Add",
@@ -53,7 +56,12 @@ def pad(op: Operator) -> None:
     lows, highs, inner = (options.numbers(name).tolist() for name in ("edge_padding_low", "edge_padding_high", "interior_padding"))
     if not len(lows) == len(highs) == len(inner) == info.rank or min(inner, default=0) < 0:
         op.refuse(f"paddings {lows}, {highs} and {inner} do not go with a tensor of rank {info.rank}")
-    fill, value, sizes = build.reshape(op.raw(1), ()), op.raw(0), list(info.shape)
+    op.put_raw(0, padded(op, op.raw(0), info.shape, build.reshape(op.raw(1), ()), (lows, highs, inner)))
+
+
+def padded(op: Operator, value: Value, shape: Sequence[int], fill: Value, paddings: Sequence[Sequence[int]]) -> Value:
+    """Return a tensor with a number put before, behind and between its elements along each axis; fewer than none cut it."""
+    build, (lows, highs, inner), sizes = op.build, paddings, list(shape)
     for axis, between in enumerate(inner):
         if between == 0 or sizes[axis] < 2:
             continue
@@ -69,4 +77,4 @@ def pad(op: Operator) -> None:
     value = build.node("Pad", value, build.ints(*around), fill)
     starts = [max(-low, 0) for low in lows]
     ends = [max(low, 0) + size + high for size, low, high in zip(sizes, lows, highs, strict=True)]
-    op.put_raw(0, build.node("Slice", value, build.ints(*starts), build.ints(*ends), build.ints(*range(info.rank))))
+    return build.node("Slice", value, build.ints(*starts), build.ints(*ends), build.ints(*range(len(sizes))))
