@@ -91,7 +91,7 @@ def test_other_arguments_go_to_python(held: ort.InferenceSession) -> None:
     held.run_with_iobinding(binding, ort.RunOptions())
     held.run_with_iobinding(iobinding=binding)
     assert y.any()
-    with pytest.raises(AttributeError):
+    with pytest.raises(TypeError, match="iobinding is an IOBinding, got 42"):
         held.run_with_iobinding(42)  # type: ignore[arg-type]
 
 

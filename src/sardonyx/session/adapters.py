@@ -13,6 +13,7 @@ import os
 from collections.abc import Mapping
 from typing import SupportsIndex
 
+from sardonyx.arguments import as_index, as_mapping, as_path, instance
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats import adapter as adapter_format
@@ -36,7 +37,7 @@ class LoraAdapter:
             NoSuchFile: there is none.
             Fail: it is no adapter.
         """
-        self._file = adapter_format.load(file_path)
+        self._file = adapter_format.load(as_path("file_path", file_path))
 
     @property
     def parameters(self) -> Mapping[str, Array]:
@@ -51,7 +52,7 @@ class AdapterFormat:
 
     def __init__(self, adapter: AdapterFile | None = None) -> None:
         """Hold what was read, or nothing."""
-        held = AdapterFile({}) if adapter is None else adapter
+        held = AdapterFile({}) if adapter is None else instance("adapter", adapter, AdapterFile, "what read_adapter reads")
         self._format_version, self._adapter_version = held.format_version, held.adapter_version
         self._model_version = held.model_version
         self._parameters = {name: OrtValue.of(array) for name, array in held.parameters.items()}
@@ -59,7 +60,7 @@ class AdapterFormat:
     @staticmethod
     def read_adapter(file_path: str | os.PathLike[str]) -> AdapterFormat:
         """Read a file; raises NoSuchFile or Fail as `LoraAdapter.Load` does."""
-        return AdapterFormat(adapter_format.load(file_path))
+        return AdapterFormat(adapter_format.load(as_path("file_path", file_path)))
 
     def export_adapter(self, file_path: str | os.PathLike[str]) -> None:
         """Write a file.
@@ -98,7 +99,7 @@ class AdapterFormat:
 
     def set_parameters(self, params: Mapping[str, OrtValue]) -> None:
         """Set the tensors: input of the model -> what is fed to it."""
-        self._parameters = dict(params)
+        self._parameters = dict(as_mapping("params", params))
 
     def get_parameters(self) -> dict[str, OrtValue]:
         """Return the tensors; those of a file share its buffer, and cannot be written."""
@@ -123,7 +124,7 @@ def with_adapters(feed: Mapping[str, OnnxValue], adapters: tuple[LoraAdapter, ..
 
 
 def _version(name: str, given: SupportsIndex) -> int:
-    number = given.__index__()
+    number = as_index(name, given)
     if not -(1 << 31) <= number < 1 << 31:
         raise InvalidArgument(f"{name} is a number of 32 bits, got {number}")
     return number

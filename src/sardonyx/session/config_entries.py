@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sardonyx.arguments import as_text
 from sardonyx.errors import InvalidArgument
 from sardonyx.session.option_types import typed
 
@@ -30,7 +31,7 @@ class ConfigEntries:
         self._entries[key] = value
 
     def _get(self, key: str) -> str:
-        if key not in self._entries:
+        if as_text("key", key) not in self._entries:
             known = ", ".join(sorted(self._entries)) or "none"
             raise InvalidArgument(f"SessionOptions does not have configuration with key: {key}; added so far: {known}")
         return self._entries[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sardonyx.arguments import as_text
 from sardonyx.optimize.fusion_report import FusionReport
 from sardonyx.optimize.fusion_tracer import FusionTracer
 from sardonyx.session.settings.settings import Settings
@@ -31,7 +32,7 @@ def explain_fusions(source: Source, settings: Settings, providers: ProviderList,
         SardonyxError: the model cannot be loaded, or is invalid.
     """
     source.check()
-    loaded, tracer = load(source, settings.load, disabled=settings.optimize.disabled), FusionTracer(node)
+    loaded, tracer = load(source, settings.load, disabled=settings.optimize.disabled), FusionTracer(as_text("node", node))
     try:
         prepare(loaded, settings.without_files(), providers, tracer=tracer)
     finally:

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from sardonyx.arguments import as_list, as_mapping, as_text
 from sardonyx.dtypes import ElementType, OnnxValue
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.forks import without_fork
@@ -83,7 +84,7 @@ class SessionInterface(abc.ABC):
         """
         module = _signatures()
         found = module.signatures_of(self.get_modelmeta().custom_metadata_map)
-        key = module.chosen(found, signature_key)
+        key = module.chosen(found, signature_key if signature_key is None else as_text("signature_key", signature_key))
         session: SessionInterface = self
         if any(not name for name in found[key]["inputs"].values()) or not any(found[key]["outputs"].values()):
             session = self.signature_session(found[key]["subgraph"])
@@ -168,6 +169,7 @@ class SessionInterface(abc.ABC):
             InvalidArgument: a value is no OrtValue, or as for `run`.
         """
         kind = _ort_value()
+        as_mapping("input_dict_ort_values", input_dict_ort_values)
         for name, value in input_dict_ort_values.items():
             if not isinstance(value, kind):
                 raise InvalidArgument(f"run_with_ort_values takes an OrtValue for {name!r}, got {type(value).__name__}")
@@ -184,8 +186,12 @@ class SessionInterface(abc.ABC):
         Raises:
             InvalidArgument: the binding is another session's, an input is missing, or bound memory does not fit a result.
         """
-        if run_options is None and iobinding.native_run is not None:
-            iobinding.native_run(self, iobinding)
+        try:
+            native = iobinding.native_run
+        except AttributeError:
+            raise TypeError(f"iobinding is an IOBinding, got {iobinding!r:.100}") from None
+        if run_options is None and native is not None:
+            native(self, iobinding)
         else:
             self.run_bound_in_python(iobinding, run_options)
 
@@ -230,14 +236,18 @@ class SessionInterface(abc.ABC):
         Raises:
             InvalidArgument: the names are more or fewer than the values, or as for `run`.
         """
-        if len(feed_names) != len(feeds) or len(fetch_names) != len(fetch_devices):
+        feed_names, fetch_names = as_list("feed_names", feed_names), as_list("fetch_names", fetch_names)
+        values, fetch_devices = as_list("feeds", feeds), as_list("fetch_devices", fetch_devices)
+        if not hasattr(fetches, "push_back"):
+            raise TypeError(f"fetches is an OrtValueVector, got {fetches!r:.100}")
+        if len(feed_names) != len(values) or len(fetch_names) != len(fetch_devices):
             raise InvalidArgument(
-                f"{len(feed_names)} feed names for {len(feeds)} feeds, {len(fetch_names)} outputs for {len(fetch_devices)} devices"
+                f"{len(feed_names)} feed names for {len(values)} feeds, {len(fetch_names)} outputs for {len(fetch_devices)} devices"
             )
         for device in fetch_devices:
-            if not device.is_cpu:
-                raise InvalidArgument(f"outputs lie on the CPU, got {device}")
-        for value in self.run_with_ort_values(fetch_names, dict(zip(feed_names, feeds, strict=True)), run_options):
+            if not getattr(device, "is_cpu", False):
+                raise InvalidArgument(f"fetch_devices has the CPU for each output, got {device!r:.100}")
+        for value in self.run_with_ort_values(fetch_names, dict(zip(feed_names, values, strict=True)), run_options):
             fetches.push_back(value)
 
     def io_binding(self) -> IOBinding:
@@ -280,7 +290,7 @@ class SessionInterface(abc.ABC):
             InvalidArgument: `ep.dynamic.workload_type` is neither "Default" nor "Efficient".
             Fail: there are no options.
         """
-        if not options:
+        if not as_mapping("options", options):
             raise Fail("set_ep_dynamic_options needs at least one option")
         for key, text in options.items():
             if key in _DYNAMIC_OPTIONS and text not in _DYNAMIC_OPTIONS[key]:

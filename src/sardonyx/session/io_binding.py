@@ -32,6 +32,8 @@ class IOBinding:
 
     def __init__(self, session: SessionInterface) -> None:
         """Bind nothing yet."""
+        if not hasattr(session, "get_overridable_initializers"):
+            raise TypeError(f"session is an InferenceSession, got {session!r:.100}")
         self._session = session
         self._known = [argument.name for argument in (*session.get_inputs(), *session.get_overridable_initializers())]
         self._inputs: dict[str, OrtValue] = {}

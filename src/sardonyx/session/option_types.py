@@ -5,11 +5,11 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Callable
-from typing import Any, SupportsIndex
+from typing import Any
 
 from sardonyx.session.enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
 
-__all__ = ["PROPERTIES", "as_index", "typed"]
+__all__ = ["PROPERTIES", "typed"]
 
 
 def _flag(value: Any) -> bool:
@@ -71,14 +71,6 @@ PROPERTIES: dict[str, tuple[str, Callable[[object], object]]] = {
     "use_per_session_threads": _FLAG,
 }
 """Property -> what it takes in words, and the function that makes its value or raises TypeError."""
-
-
-def as_index(name: str, value: SupportsIndex) -> int:
-    """Return an argument that is an integer; raises TypeError with its name where it is none."""
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} is an integer, got {value!r:.100}") from None
 
 
 def typed(owner: str, name: str, value: object) -> object:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import importlib
-import operator
 from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
+from sardonyx.arguments import as_buffer, as_index, as_list, as_mapping, as_pairs, as_path, as_text
 from sardonyx.cancellation import Cancellation, Flag
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import Fail, InvalidArgument, ModelLoadCanceled, ModelLoadTimedOut, RunTerminated, RunTimedOut
@@ -18,7 +18,6 @@ from sardonyx.forks import without_fork
 from sardonyx.session.config_entries import ConfigEntries
 from sardonyx.session.context.data import ContextOutput, ReadData
 from sardonyx.session.enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
-from sardonyx.session.option_types import as_index
 
 if TYPE_CHECKING:
     from sardonyx.custom_ops.definition import OperatorSource
@@ -182,11 +181,11 @@ class SessionOptions(ConfigEntries):
 
     def add_initializer(self, name: str, value: OnnxValue) -> None:
         """Use `value` (an array, or anything with a `numpy` method) for the initializer `name` instead of the model's."""
-        self._initializers[name] = value
+        self._initializers[as_text("name", name)] = value
 
     def add_external_initializers(self, names: Iterable[str], values: Iterable[OnnxValue]) -> None:
         """Use `values` for the initializers `names`, one each; where the model has their data in files, these are not needed."""
-        for name, value in zip(list(names), list(values), strict=True):
+        for name, value in as_pairs("names", names, "values", values):
             self.add_initializer(name, value)
 
     def add_external_initializers_from_files_in_memory(
@@ -204,15 +203,14 @@ class SessionOptions(ConfigEntries):
             InvalidArgument: there are not as many of each, or a buffer is shorter than its length.
             TypeError: a buffer is none.
         """
-        if not len(file_names) == len(buffers) == len(lengths):
-            raise InvalidArgument(
-                f"{len(file_names)} file_names, {len(buffers)} buffers and {len(lengths)} lengths; give as many of each"
-            )
-        for name, buffer, length in zip(file_names, buffers, lengths, strict=True):
-            view, count = memoryview(buffer), operator.index(length)
+        names, views, counts = as_list("file_names", file_names), as_list("buffers", buffers), as_list("lengths", lengths)
+        if not len(names) == len(views) == len(counts):
+            raise InvalidArgument(f"{len(names)} file_names, {len(views)} buffers and {len(counts)} lengths; give as many of each")
+        for name, buffer, length in zip(names, views, counts, strict=True):
+            view, count = as_buffer("buffers", buffer), as_index("lengths", length)
             if not view.c_contiguous or not 0 <= count <= view.nbytes:
                 raise InvalidArgument(f"the buffer of {name!r} is dense and has at least {count} bytes, got {view.nbytes}")
-            self._external_files[name] = np.frombuffer(view.cast("B"), np.uint8, count)
+            self._external_files[as_text("file_names", name)] = np.frombuffer(view.cast("B"), np.uint8, count)
 
     @property
     def external_files(self) -> dict[str, Array]:
@@ -270,7 +268,8 @@ class SessionOptions(ConfigEntries):
             Fail: it is not there, cannot be loaded, or is no library of custom operators.
             SardonyxError: what the library says against it.
         """
-        self._add_custom_ops(_library_module().load_library(library_path, self._entries))
+        path = as_path("library_path", library_path)
+        self._add_custom_ops(_library_module().load_library(path, self._entries))
 
     def register_custom_ops_using_function(self, address: int, name: str = "") -> None:
         """Call a RegisterCustomOps function by its address; `name` is what messages call its library.
@@ -328,7 +327,9 @@ class SessionOptions(ConfigEntries):
         Raises:
             InvalidArgument: the size is not positive.
         """
-        if max_data_size <= 0:
+        if not callable(read_func):
+            raise TypeError(f"read_func is a function, got {read_func!r:.100}")
+        if as_index("max_data_size", max_data_size) <= 0:
             raise InvalidArgument(f"max_data_size must be a number of bytes above 0, got {max_data_size!r}")
         self._context_reader = read_func, max_data_size
 
@@ -343,14 +344,15 @@ class SessionOptions(ConfigEntries):
 
     def add_provider(self, name: str, options: dict[str, str] | None = None) -> None:
         """Add a provider after those added before; used where the session is given none."""
-        self._providers.append((name, {key: str(value) for key, value in (options or {}).items()}))
+        given = as_mapping("options", options or {})
+        self._providers.append((as_text("name", name), {key: str(value) for key, value in given.items()}))
 
     def add_provider_for_devices(self, ep_devices: Sequence[OrtEpDevice], options: Mapping[str, object] | None = None) -> None:
         """Add the provider of devices, with its options; raises InvalidArgument where there are none, or they have several."""
         with without_fork():
             from sardonyx.session.device_choice import provider_of  # which few sessions need
 
-        self.add_provider(*provider_of(ep_devices, options or {}))
+        self.add_provider(*provider_of(as_list("ep_devices", ep_devices), as_mapping("options", options or {})))
 
     def set_provider_selection_policy(self, policy: OrtExecutionProviderDevicePolicy) -> None:
         """Accept a preference among kinds of devices, of which this build uses one; raises TypeError for what is none."""
@@ -476,9 +478,7 @@ def _library_module() -> ModuleType:
 
 def _override(sizes: dict[str, int], name: str, size: SupportsIndex) -> None:
     number = as_index("size", size)
-    if not isinstance(name, str):
-        raise TypeError(f"the name of a dimension is a text, got {name!r:.100}")
-    sizes.pop(name, None)
+    sizes.pop(as_text("name", name), None)
     if number >= 0:
         sizes[name] = number
 

@@ -9,6 +9,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, cast
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.arguments import as_list
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import Fail
 from sardonyx.forks import without_fork
@@ -69,7 +70,7 @@ class RemadeSession(SessionInterface):
             Fail: the session has not kept the bytes that it was made from, which were more than a MiB.
             SardonyxError: as for `InferenceSession`; the session stays as it is.
         """
-        check_known(providers or ())
+        check_known(as_list("providers", providers or ()))
         self._open(self._model_again("set_providers"), with_providers(self._arguments, providers, provider_options))
 
     def disable_fallback(self) -> None:

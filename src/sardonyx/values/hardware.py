@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sardonyx import errors
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.arguments import as_path
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.values.device import OrtDeviceMemoryType, OrtDeviceVendorId
 from sardonyx.values.memory_info import OrtAllocatorType, OrtMemoryInfo, OrtMemType
@@ -153,7 +154,7 @@ def register_execution_provider_library(registration_name: str, library_path: st
         Fail: the library does not exist.
         NotImplemented: it does.
     """
-    if not Path(library_path).is_file():
+    if not Path(as_path("library_path", library_path)).is_file():
         raise Fail(f"Failed to load library {library_path}: there is no such file")
     raise errors.NotImplemented(
         f"{registration_name}: providers compiled for onnxruntime cannot be loaded; docs/how-to/write-a-provider.md shows how a "

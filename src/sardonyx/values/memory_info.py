@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import SupportsIndex
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.arguments import as_mapping, as_text, instance
 from sardonyx.errors import InvalidArgument
 from sardonyx.forks import new_lock
 from sardonyx.values.device import OrtDeviceMemoryType
@@ -84,7 +85,7 @@ class OrtMemoryInfo:
         Raises:
             InvalidArgument: another name; `create_v2` takes those.
         """
-        if name not in _DEVICES:
+        if as_text("name", name) not in _DEVICES:
             raise InvalidArgument(
                 f"Specified device is not supported: {name!r}; known: {', '.join(_DEVICES)}. Use OrtMemoryInfo.create_v2."
             )
@@ -238,11 +239,14 @@ def create_and_register_allocator_v2(
     Raises:
         InvalidArgument: the provider is not CPUExecutionProvider, or the memory is not the host's.
     """
+    instance("memory_info", memory_info, OrtMemoryInfo)
+    if arena_cfg is not None:
+        instance("arena_cfg", arena_cfg, OrtArenaCfg)
     if provider_type != "CPUExecutionProvider" or not memory_info.is_cpu:
         raise InvalidArgument(
             f"allocators can be registered for CPUExecutionProvider and the host's memory, got {provider_type}, {memory_info}"
         )
-    for key, text in options.items():
+    for key, text in as_mapping("options", options).items():
         if {type(key), type(text)} != {str}:
             raise InvalidArgument(f"provider options are text, got {key!r}: {text!r}")
     with _LOCK:

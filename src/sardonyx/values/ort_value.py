@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 import numpy as np
 
 from sardonyx import errors
+from sardonyx.arguments import as_index, as_list, instance
 from sardonyx.dtypes import Array, DataType, ElementType, OnnxValue, bit_width
 from sardonyx.errors import InvalidArgument, RuntimeException
 from sardonyx.ir import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, ValueType
@@ -126,11 +126,11 @@ class OrtValue:
             InvalidArgument: a size is negative or too large, or the type unknown.
             NotImplemented: the device is not the CPU.
         """
+        sizes = tuple(as_index("shape", size) for size in as_list("shape", shape))
         if memory_info is None:
             _check_cpu(device_of(device_type, device_id, vendor_id))
-        elif not memory_info.is_cpu:
+        elif not getattr(memory_info, "is_cpu", False):
             raise _no_device(memory_info)
-        sizes = tuple(operator.index(size) for size in shape)
         if any(size < 0 for size in sizes):
             raise InvalidArgument(f"a shape has no negative size, got {sizes}")
         dtype = element_type_of(element_type)
@@ -318,6 +318,10 @@ def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: objec
     Raises:
         InvalidArgument: there are not as many of both, or sizes differ.
     """
+    src, dst = as_list("src", src), as_list("dst", dst)
+    for name, values in (("src", src), ("dst", dst)):
+        for value in values:
+            instance(name, value, OrtValue, "a list of OrtValues")
     if len(src) != len(dst):
         raise InvalidArgument(f"Invalid arguments provided to CopyTensors: {len(src)} sources for {len(dst)} destinations")
     for source, target in zip(src, dst, strict=True):

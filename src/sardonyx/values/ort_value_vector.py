@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from sardonyx.arguments import as_list
 from sardonyx.dtypes import Array, ElementType
 from sardonyx.errors import InvalidArgument
 from sardonyx.values.addresses import tensor_at
@@ -19,7 +20,7 @@ class OrtValueVector:
 
     def __init__(self, values: Sequence[OrtValue] = ()) -> None:
         """Make a list of `values`."""
-        self._values = list(values)
+        self._values = as_list("values", values)
 
     def push_back(self, value: OrtValue | object) -> None:
         """Append a value, or a tensor that shares the memory of a DLPack capsule."""

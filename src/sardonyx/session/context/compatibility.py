@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sardonyx.arguments import as_list
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.forks import without_fork
 from sardonyx.ir import Model
@@ -61,7 +62,7 @@ def get_model_compatibility_for_ep_devices(ep_devices: Sequence[object], compati
     """
     if not isinstance(compatibility_info, str):
         raise TypeError(f"compatibility_info is the text that a model says, got {type(compatibility_info).__name__}")
-    providers = [_provider_of(device) for device in ep_devices]
+    providers = [_provider_of(device) for device in as_list("ep_devices", ep_devices)]
     names = sorted({provider.name for provider in providers})
     if len(names) != 1:
         raise InvalidArgument(f"ep_devices must be devices of one provider, got {names or 'none'}")

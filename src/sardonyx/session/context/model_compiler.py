@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.arguments import instance
 from sardonyx.errors import Fail, InvalidArgument, SardonyxError
 from sardonyx.forks import without_fork
 from sardonyx.session.context.data import ContextOutput, InitializerValue, OrtExternalInitializerInfo, WriteData
@@ -73,7 +74,7 @@ class ModelCompiler:
             raise InvalidArgument("give external_initializers_file_path or get_initializer_location_func, not both")
         self._output = ContextOutput(locate=_wrapped(get_initializer_location_func), replaces=True)
         self._model, self._embed, self._flags = input_model_path_or_bytes, embed_compiled_data_into_model, OrtCompileApiFlags(flags)
-        self._options = sess_options.copy()
+        self._options = instance("sess_options", sess_options, SessionOptions).copy()
         if graph_optimization_level is not None:
             self._options.graph_optimization_level = graph_optimization_level
         if external_initializers_file_path:

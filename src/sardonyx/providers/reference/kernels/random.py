@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sardonyx.arguments import as_index
 from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.errors import InvalidArgument
 from sardonyx.forks import new_lock
@@ -61,7 +62,7 @@ _SOURCE = _Source()
 
 def set_seed(seed: int) -> None:
     """Make the nodes without a seed of their own, in the whole process, repeat their numbers from here on."""
-    if seed < 0:
+    if as_index("seed", seed) < 0:
         raise InvalidArgument(f"seed={seed}; expected 0 or more")
     _SOURCE.restart(seed)
 
