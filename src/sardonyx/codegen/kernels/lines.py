@@ -126,15 +126,17 @@ class Strip(Protocol):
     """How many folds there are."""
     lanes: int
     """How many lanes the vectors have that are folded."""
+    kind: Type
+    """The type of the elements, and of terms that are folded unless others are named."""
 
-    def fold(self, fold: Fold, term: Term, kind: Type = F32, *, chains: int = 2) -> list[Register]:
+    def fold(self, fold: Fold, term: Term, kind: Type | None = None, *, chains: int = 2) -> list[Register]:
         """Fold all terms, of type `kind`: for each fold its result, a number (rows) or a vector of them (columns).
 
         `chains` says how many independent ones each fold is made of: 2, or 1 for terms that take long themselves.
         """
 
     def fold_all(self, fold: Fold, terms: Sequence[Term]) -> list[list[Register]]:
-        """Fold several terms of float32 in one pass: for each term what `fold` gives."""
+        """Fold several terms in one pass: for each term what `fold` gives."""
 
     def position(self, place: VectorPosition, kind: Type) -> Register:
         """Return how far along the fold the lanes of a place are, as integers of type `kind`."""
@@ -154,13 +156,13 @@ class RowStrip:
 
     def __init__(self, b: Kernel, rows: Sequence[Register], element: Type) -> None:
         """Make a strip of `rows`; vectors have as many lanes as a register holds of `element`."""
-        self._b, self._rows, self._element = b, rows, element
+        self._b, self._rows, self.kind = b, rows, element
         self._lines, self._length = b.param(_LINES), b.param(_LENGTH)
         self.count, self.width, self.lanes = self._lines * self._length, len(rows), b.lanes(element)
 
-    def fold(self, fold: Fold, term: Term, kind: Type = F32, *, chains: int = 2) -> list[Register]:
+    def fold(self, fold: Fold, term: Term, kind: Type | None = None, *, chains: int = 2) -> list[Register]:
         """Fold whole rows."""
-        return self._fold(fold, [term], self._all, kind, chains)
+        return self._fold(fold, [term], self._all, kind or self.kind, chains)
 
     def fold_all(self, fold: Fold, terms: Sequence[Term]) -> list[list[Register]]:
         """Fold several terms of whole rows."""
@@ -168,7 +170,7 @@ class RowStrip:
 
     def fold_range(self, fold: Fold, terms: Sequence[Term], within: tuple[Register, Register]) -> list[list[Register]]:
         """Fold several terms of a part of each row, from the first number to the one before the second."""
-        found = self._fold(fold, terms, within, F32, 2)
+        found = self._fold(fold, terms, within, self.kind, 2)
         return [found[begin : begin + self.width] for begin in range(0, len(found), self.width)]
 
     def _fold(
@@ -205,7 +207,7 @@ class RowStrip:
     def each_place(self, lines: Sequence[Register]) -> Iterator[list[VectorPosition]]:
         """Loop over a line of each row."""
         starts = [line * self._length for line in lines]
-        for i, span in self._b.vectors(0, self._length, self._element):
+        for i, span in self._b.vectors(0, self._length, self.kind):
             yield [VectorPosition(u, line, i, start + i, span) for u, (line, start) in enumerate(zip(lines, starts, strict=True))]
 
     @property
@@ -220,18 +222,18 @@ class RowStrip:
 class _ColumnStrip:
     """Some vectors of neighbouring columns of one outer index."""
 
-    def __init__(self, b: Kernel, outer: Register, columns: Sequence[tuple[Register, Span]]) -> None:
-        self._b, self._outer, self._columns = b, outer, columns
+    def __init__(self, b: Kernel, outer: Register, columns: Sequence[tuple[Register, Span]], element: Type) -> None:
+        self._b, self._outer, self._columns, self.kind = b, outer, columns, element
         self._lines, self._length = b.param(_LINES), b.param(_LENGTH)
         self.count, self.width, self.lanes = self._lines, len(columns), columns[0][1].lanes
 
-    def fold(self, fold: Fold, term: Term, kind: Type = F32, *, chains: int = 2) -> list[Register]:
+    def fold(self, fold: Fold, term: Term, kind: Type | None = None, *, chains: int = 2) -> list[Register]:
         """Fold the lines."""
-        return self._fold(fold, [term], kind, chains)
+        return self._fold(fold, [term], kind or self.kind, chains)
 
     def fold_all(self, fold: Fold, terms: Sequence[Term]) -> list[list[Register]]:
         """Fold several terms of the lines."""
-        found = self._fold(fold, terms, F32, 2)
+        found = self._fold(fold, terms, self.kind, 2)
         return [found[begin : begin + self.width] for begin in range(0, len(found), self.width)]
 
     def _fold(self, fold: Fold, terms: Sequence[Term], kind: Type, chains: int) -> list[Register]:
@@ -308,9 +310,9 @@ def _column_strips(b: Kernel, element: Type) -> Iterator[Strip]:
         last = b.min(first + block, length)
         whole = first + ((last - first) & -(width * lanes))
         with b.loop(first, whole, width * lanes) as i:
-            yield _ColumnStrip(b, outer, [(i + v * lanes, Span(lanes)) for v in range(width)])
+            yield _ColumnStrip(b, outer, [(i + v * lanes, Span(lanes)) for v in range(width)], element)
         with b.loop(whole, last, lanes) as i:
-            yield _ColumnStrip(b, outer, [(i, Span(lanes, b.tail_mask(b.min(last - i, lanes), lanes)))])
+            yield _ColumnStrip(b, outer, [(i, Span(lanes, b.tail_mask(b.min(last - i, lanes), lanes)))], element)
 
 
 def _width(b: Function) -> int:

@@ -20,7 +20,7 @@ from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.folds import SUM
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import F32, F64
+from sardonyx.codegen.emit.types import F32, F64, Type
 from sardonyx.codegen.emit.values import Register
 from sardonyx.codegen.kernels.lines import (
     FIRST_FREE,
@@ -65,10 +65,11 @@ def write_normalize(
     after: ElementExpr,
     extra_operands: Sequence[ExtraOperand],
     saved: int = 0,
+    kind: Type = F32,
 ) -> None:
     """Write the kernel `symbol`.
 
-    Buffers are X, Y (which may be X if it is float32 too), `saved` arrays for statistics (the mean and 1 / deviation of STANDARD,
+    Buffers are X, Y (which may be X if it is of its type), `saved` arrays for statistics (the mean and 1 / deviation of STANDARD,
     else that of ROOT_MEAN), and those beside; parameters as `lines` says, with epsilon as `float_word` before the walk.
 
     Args:
@@ -79,14 +80,15 @@ def write_normalize(
         after: what is stored, of argument 0 (the normalized element) and the extra operands (from argument 1 on).
         extra_operands: the extra operands.
         saved: how many statistics are stored.
+        kind: the type of what is normalized, and of statistics: F32 or F64.
     """
     with module.kernel(symbol) as b:
-        x, y = b.buffer(X, F32), b.buffer(Y, after.type)
+        x, y = b.buffer(X, kind), b.buffer(Y, after.type)
         operands = Operands(b, extra_operands, first_buffer=_NEXT_BUFFER + saved, first_param=_WALK)
-        for strip in strips(b, along):
+        for strip in strips(b, along, kind):
             element, statistics = _NORMS[norm](b, strip, lambda place: x.load(place.offset, place.span))
             for number, values in enumerate(statistics[:saved]):
-                strip.put(b.buffer(_NEXT_BUFFER + number, F32), values)
+                strip.put(b.buffer(_NEXT_BUFFER + number, kind), values)
             write_lines(strip, y, after, operands, element)
 
 
@@ -133,8 +135,8 @@ def write_group_terms(module: Module, symbol: str) -> None:
                     target.store(value, first + j)
 
 
-_LARGEST = 3.4028234663852886e38
-"""The largest float32."""
+_LARGEST = {F32.bits: 3.4028234663852886e38, F64.bits: 1.7976931348623157e308}
+"""The largest finite float of so many bits."""
 _Result = tuple[Term, list[list[Register]]]
 """The normalized element of a place, and the statistics."""
 
@@ -145,7 +147,7 @@ def _standard(b: Kernel, strip: Strip, load: _Load) -> _Result:
     So elements far from 0 keep their accuracy.
     """
     means, rests, squares = _moments(b, strip, load)
-    inverses = [_inverse_root(b, square / strip.count.to(F32)) for square in squares]
+    inverses = [_inverse_root(b, square / strip.count.to(strip.kind)) for square in squares]
     shifts = [-(rest * inverse) for rest, inverse in zip(rests, inverses, strict=True)]
 
     def element(place: VectorPosition) -> Register:
@@ -155,7 +157,7 @@ def _standard(b: Kernel, strip: Strip, load: _Load) -> _Result:
 
 
 def _inverse_root(b: Kernel, mean_square: Register) -> Register:
-    return 1 / b.sqrt(mean_square + b.param_float(_EPSILON))
+    return 1 / b.sqrt(mean_square + b.param_float(_EPSILON, mean_square.type.scalar))
 
 
 def _moments(b: Kernel, strip: Strip, load: _Load) -> tuple[list[Register], list[Register], list[Register]]:
@@ -163,7 +165,7 @@ def _moments(b: Kernel, strip: Strip, load: _Load) -> tuple[list[Register], list
     if isinstance(strip, RowStrip) and strip.width == 1:
         mean, rest, square = _moments_by_blocks(b, strip, load)
         return [mean], [rest], [square]
-    count = strip.count.to(F32)
+    count = strip.count.to(strip.kind)
     means = [total / count for total in strip.fold(SUM, load)]
     lost, squares = strip.fold_all(SUM, _deviations(load, means))
     corrected = [_without(b, square, total, count) for square, total in zip(squares, lost, strict=True)]
@@ -172,20 +174,21 @@ def _moments(b: Kernel, strip: Strip, load: _Load) -> tuple[list[Register], list
 
 def _moments_by_blocks(b: Kernel, strip: RowStrip, load: _Load) -> tuple[Register, Register, Register]:
     """Take up block after block: what came before has `first` elements, a mean and its rest, and squares."""
-    mean, rest, squares = (b.variable(b.const(F32, 0)) for _ in range(3))
+    kind = strip.kind
+    mean, rest, squares = (b.variable(b.const(kind, 0)) for _ in range(3))
     with b.loop(0, b.max(strip.count, 1), _CACHED) as first:
         last = b.min(first + _CACHED, strip.count)
-        count = (last - first).to(F32)
+        count = (last - first).to(kind)
         ((total,),) = strip.fold_range(SUM, [load], (first, last))
         block_mean = total / count
         (lost,), (block_squares,) = strip.fold_range(SUM, _deviations(load, [block_mean]), (first, last))
         away, rest_away = block_mean - mean.value, lost / count - rest.value
-        weight = count / last.to(F32)
+        weight = count / last.to(kind)
         before, step = mean.value, away * weight
         mean.set(before + step)
         rest.add((step - (mean.value - before)) + rest_away * weight)
         difference = away + rest_away
-        squares.add(_without(b, block_squares, lost, count) + difference * (difference * (weight * first.to(F32))))
+        squares.add(_without(b, block_squares, lost, count) + difference * (difference * (weight * first.to(kind))))
     return mean.value, rest.value, squares.value
 
 
@@ -200,13 +203,13 @@ def _without(b: Function, squares: Register, lost: Register, count: Register) ->
     A sum beyond the largest float stays infinite.
     """
     correction = lost * (lost / count)
-    corrected = squares - b.min(correction, correction.like(_LARGEST))
+    corrected = squares - b.min(correction, correction.like(_LARGEST[correction.type.bits]))
     return b.max(corrected.like(0), corrected)
 
 
 def _root_mean(b: Kernel, strip: Strip, load: _Load) -> _Result:
     squares = strip.fold(SUM, lambda place: _square(load(place)))
-    inverses = [_inverse_root(b, square / strip.count.to(F32)) for square in squares]
+    inverses = [_inverse_root(b, square / strip.count.to(strip.kind)) for square in squares]
     return lambda place: load(place) * inverses[place.number], [inverses]
 
 

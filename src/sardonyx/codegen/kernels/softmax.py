@@ -19,7 +19,7 @@ from sardonyx.codegen.emit.exponential import exp_below_zero
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.folds import MAX, MIN, SUM, Fold
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import F32, I64
+from sardonyx.codegen.emit.types import F32, F64, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.kernels.lines import (
     FIRST_FREE,
@@ -47,9 +47,16 @@ Written: TypeAlias = Callable[[Kernel, Strip, Pointer, Pointer], Term]
 
 
 def write_softmax(
-    module: Module, symbol: str, along: Along, way: str, *, after: ElementExpr, extra_operands: Sequence[ExtraOperand]
+    module: Module,
+    symbol: str,
+    along: Along,
+    way: str,
+    *,
+    after: ElementExpr,
+    extra_operands: Sequence[ExtraOperand],
+    kind: Type = F32,
 ) -> None:
-    """Write the kernel `symbol`: buffers X, Y (which may be X if it is float32 too) and those beside; parameters as `lines` says.
+    """Write the kernel `symbol`: buffers X, Y (which may be X if it is of its type) and those beside; parameters as `lines` says.
 
     Args:
         module: where to write.
@@ -58,17 +65,18 @@ def write_softmax(
         way: how, one of WAYS.
         after: what is stored, of argument 0 (the normalized element) and the extra operands (from argument 1 on).
         extra_operands: the extra operands.
+        kind: the type of what is normalized, F32 or F64.
     """
     with module.kernel(symbol) as b:
-        x, y = b.buffer(X, F32), b.buffer(Y, after.type)
+        x, y = b.buffer(X, kind), b.buffer(Y, after.type)
         operands = Operands(b, extra_operands, first_buffer=_FIRST_OPERAND, first_param=FIRST_FREE)
-        for strip in strips(b, along):
+        for strip in strips(b, along, kind):
             write_lines(strip, y, after, operands, WAYS[way](b, strip, x, y))
 
 
 def _softmax(b: Kernel, strip: Strip, x: Pointer, y: Pointer) -> Term:
-    """Compute e^(x - m) / s; the numerators are kept in Y where that is float32, else computed again."""
-    greatest, keeps = _greatest(strip, x), y.element == F32
+    """Compute e^(x - m) / s; the numerators are kept in Y where that is of the type of X, else computed again."""
+    greatest, keeps = _greatest(strip, x), y.element == x.element
 
     def computed(place: VectorPosition) -> Register:
         return exp_of_difference(b, x.load(place.offset, place.span), greatest[place.number])
@@ -108,7 +116,7 @@ def _hardmax(b: Kernel, strip: Strip, x: Pointer, y: Pointer) -> Term:
     greatest = strip.fold(MAX, lambda place: x.load(place.offset, place.span))
     where = functools.partial(position_of, b, strip, x, greatest, b.const(I64, MIN.neutral(I64)))
     first = strip.fold(MIN, where, I64)
-    return lambda place: strip.position(place, I64).eq(first[place.number]).to(F32)
+    return lambda place: strip.position(place, I64).eq(first[place.number]).to(x.element)
 
 
 WAYS: Mapping[str, Written] = {"hardmax": _hardmax, "log_softmax": _log_softmax, "softmax": _softmax}
@@ -116,5 +124,5 @@ WAYS: Mapping[str, Written] = {"hardmax": _hardmax, "log_softmax": _log_softmax,
 
 
 def exp_of_difference(b: Function, x: Register, greatest: Register) -> Register:
-    """Return e^(x - greatest) for x <= greatest, as exp_below_zero; NaN for inf - inf."""
-    return exp_below_zero(b, x - greatest)
+    """Return e^(x - greatest) for x <= greatest, as exp_below_zero where they are float32; NaN for inf - inf."""
+    return mathlib.exp(b, x - greatest) if x.type.scalar == F64 else exp_below_zero(b, x - greatest)

@@ -58,7 +58,7 @@ def test_nodes_that_follow_join() -> None:
             "y, m, v = BatchNormalization(x, g, g, g, g) {training_mode = 1} }",
             15,
         ),
-        ("graph(x: double[2, 3], g: double[3]) -> (y: double[2, 3]) { y = BatchNormalization(x, g, g, g, g) }", 15),
+        ("graph(x: float16[2, 3], g: float16[3]) -> (y: float16[2, 3]) { y = BatchNormalization(x, g, g, g, g) }", 15),
         ("graph(x: float[2, c], g: float[n]) -> (y: float[2, c]) { y = BatchNormalization(x, g, g, g, g) }", 15),
     ],
 )

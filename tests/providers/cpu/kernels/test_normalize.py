@@ -143,7 +143,7 @@ def test_threads_and_batches_do_not_change_bits() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "graph(x: double[2, 3], g: double[3]) -> (y: double[2, 3]) { y = LayerNormalization(x, g) }",
+        "graph(x: float16[2, 3], g: float16[3]) -> (y: float16[2, 3]) { y = LayerNormalization(x, g) }",
         "graph(x: float[2, 3], g: float[3]) -> (y: float[2, 3]) { y = LayerNormalization(x, g) {stash_type = 16} }",
         "graph(x: float[2, n], g: float[m]) -> (y: float[2, n]) { y = LayerNormalization(x, g) }",
         "graph(x: float[2, 4, 5], g: float[n]) -> (y: float[2, 4, 5]) { y = GroupNormalization(x, g, g) {num_groups = 2} }",
@@ -197,3 +197,27 @@ def test_a_normalization_that_is_quantized_is_stored_so(axis: int, kind: str, le
     different = found.astype(int) - expected
     assert np.abs(different).max() <= 1
     assert np.count_nonzero(different) <= 3
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize(
+    "node",
+    [
+        "LayerNormalization(x, s, s) {axis = 2}",
+        "LayerNormalization(x, s) {axis = 1}",
+        "RMSNormalization(x, s) {axis = 2}",
+        "InstanceNormalization(x, c, c)",
+        "GroupNormalization(x, c, c) {num_groups = 2}",
+        "LpNormalization(x) {axis = 1}",
+        "LpNormalization(x) {axis = 2, p = 1}",
+        "BatchNormalization(x, c, c, c, c)",
+    ],
+)
+@pytest.mark.parametrize("length", [1, 3, 8, 17, 5000])
+def test_float64(node: str, length: int, isa: str) -> None:
+    """Is normalized in float64."""
+    scale = ", ".join(["1.5", *["0.25"] * (length - 1)])
+    body = f"""graph(x: double[2, 4, {length}]) -> (y) {{
+        s: double[{length}] = [{scale}] c: double[4] = [1.0, 2.0, 3.0, 4.0] y = {node} }}"""
+    feeds = {"x": np.random.default_rng(0).standard_normal((2, 4, length)) + 3}
+    assert_close(run_cpu(body, feeds, opset=23, isa=isa)[0], reference(body, feeds, opset=23)[0], 1e-12)

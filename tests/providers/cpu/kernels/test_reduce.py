@@ -196,7 +196,7 @@ def test_threads_do_not_change_bits(axes: tuple[int, ...]) -> None:
         "graph(x: int32[2, 3]) -> (y: int32[1, 1]) { y = ReduceMean(x) }",
         "graph(x: int64[2, 3]) -> (y: int64[1, 1]) { y = ReduceMean(x) }",
         "graph(x: float[2, 3], a: int64[]) -> (y: float[2, 3]) { y = CumSum(x, a) }",
-        "graph(x: uint8[2, 3]) -> (y: int64[1, 3]) { y = ArgMax(x) }",
+        "graph(x: float16[2, 3]) -> (y: int64[1, 3]) { y = ArgMax(x) }",
     ],
 )
 def test_what_is_declined(body: str) -> None:
@@ -214,3 +214,17 @@ def test_running_products(kind: str, isa: str) -> None:
             y = CumProd(x, axis) {{exclusive = {exclusive}, reverse = {reverse}}} }}"""
         x = np.random.default_rng(0).integers(-2, 3, (7, 37)).astype(np.float32 if kind == "float" else kind)
         assert_same_bits(run_cpu(body, {"x": x}, opset=26, isa=isa)[0], reference(body, {"x": x}, opset=26)[0])
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
+@pytest.mark.parametrize("op_type", ["ArgMax", "ArgMin"])
+@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize(("shape", "axis"), [((3, 200), 1), ((300, 70), 0), ((2, 1), 1), ((2, 65, 3), 1)])
+def test_extremes_of_small_integers(shape: tuple[int, ...], axis: int, last: int, op_type: str, dtype: str, isa: str) -> None:
+    """The first or the last of several."""
+    body = f"graph(x: {dtype}[{', '.join(map(str, shape))}]) -> (y) {{ y = {op_type}(x) {{axis = {axis}, select_last_index = {last}}} }}"
+    info = np.iinfo(dtype)
+    for low, high in ((info.min, info.max), (0, 3)):
+        feeds = {"x": np.random.default_rng(0).integers(low, high, shape, dtype, endpoint=True)}
+        np.testing.assert_array_equal(run_cpu(body, feeds, isa=isa)[0], reference(body, feeds)[0])

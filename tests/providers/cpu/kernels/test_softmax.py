@@ -96,8 +96,7 @@ def test_threads_and_batches_do_not_change_bits(shape: tuple[int, ...], axis: in
 
 
 def test_other_types_and_scalars_are_declined() -> None:
-    """float64 and float16 are left to others."""
-    assert declined("graph(x: double[2]) -> (y: double[2]) { y = Softmax(x) }")
+    """float16 is left to others, and to float32 where it is widened."""
     assert declined("graph(x: float16[2]) -> (y: float16[2]) { y = Softmax(x) }")
     assert declined("graph(x: float[]) -> (y: float[]) { y = Softmax(x) }")
 
@@ -118,3 +117,24 @@ def test_a_softmax_that_is_quantized_is_stored_so(operator: str, axis: int, kind
     different = found.astype(int) - expected
     assert np.abs(different).max() <= 1
     assert np.count_nonzero(different) <= 3
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("op_type", ["Softmax", "LogSoftmax", "Hardmax"])
+@pytest.mark.parametrize(("shape", "axis"), [((3, 1), 1), ((5, 7), -1), ((2, 9, 5), 1), ((2, 3000), 1), ((3, 33), 0)])
+def test_float64(op_type: str, shape: tuple[int, ...], axis: int, isa: str) -> None:
+    """Is computed in float64."""
+    body = f"graph(x: double[{', '.join(map(str, shape))}]) -> (y) {{ y = {op_type}(x) {{axis = {axis}}} }}"
+    feeds = {"x": np.random.default_rng(0).standard_normal(shape) * 10}
+    assert_close(run_cpu(body, feeds, isa=isa)[0], reference(body, feeds)[0], 1e-14)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_results_are_rounded_in_the_store(dtype: str) -> None:
+    """To types of 16 bits."""
+    code = {"float16": 10, "bfloat16": 16}[dtype]
+    body = f"graph(x: float[5, 40]) -> (y) {{ s = Softmax(x) y = Cast(s) {{to = {code}}} }}"
+    assert steps_of(body) == ["Softmax+Cast"]
+    feeds = {"x": np.random.default_rng(0).standard_normal((5, 40)).astype(np.float32)}
+    found, exact = (side[0].astype(np.float64) for side in (run_cpu(body, feeds), reference(body, feeds)))
+    np.testing.assert_allclose(found, exact, rtol={"float16": 1e-3, "bfloat16": 8e-3}[dtype])

@@ -8,7 +8,7 @@ import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument, substitute
-from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.emit.types import Type
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Shape
 from sardonyx.ops.schema import NHWC_DOMAIN
@@ -35,9 +35,9 @@ class BatchNormSpec:
 
 def claim(node: Node) -> BatchNormSpec | str:
     """Return how a BatchNormalization sees channels, or why it cannot be compiled."""
-    other = next((given(value).dtype for value in node.inputs[:5] if given(value).dtype is not DataType.FLOAT), None)
-    if other is not None:
-        return f"BatchNormalization of elements of type {other}"
+    dtypes = {given(value).dtype for value in node.inputs[:5]}
+    if dtypes not in ({DataType.FLOAT}, {DataType.DOUBLE}):
+        return f"BatchNormalization of elements of type {', '.join(sorted(map(str, dtypes - {DataType.FLOAT})))}"
     if trains(node) or any(value.use_count for value in node.outputs[1:]):
         return "it trains"
     shape, view = shape_of(node.inputs[0]), BatchNormalization.of(node)
@@ -58,17 +58,17 @@ def claim(node: Node) -> BatchNormSpec | str:
 @lowers("BatchNormalization", domain=NHWC_DOMAIN, claim=claim, joins=joins_elementwise, inputs=5)
 def batch_normalization(low: Lowering, group: Group, spec: BatchNormSpec) -> None:
     """Lower to one map, with the element-wise nodes that follow."""
-    node = group.node
+    node, kind = group.node, argument_of(0, group.node.outputs[0].dtype or DataType.UNDEFINED).type
     expr, tail = low.epilogue(group)
     parameters = [given(value) for value in node.inputs[1:5]]
     constants = [value.constant.numpy() for value in parameters if value.constant is not None]
     count = len(tail) + 1
     if len(constants) == 4:
         buffers = [low.constant(array) for array in _factor_and_summand(spec.epsilon, *constants)]
-        element = argument(0, F32) * argument(count, F32) + argument(count + 1, F32)
+        element = argument(0, kind) * argument(count, kind) + argument(count + 1, kind)
     else:
         buffers = [low.of(value) for value in parameters]
-        element = _from_statistics(spec.epsilon, count)
+        element = _from_statistics(spec.epsilon, count, kind)
     channels = [(buffer, spec.channels) for buffer in buffers]
     lower_map(low, group, substitute(expr, {0: element}), [low.of(value) for value in tail], channels)
 
@@ -91,14 +91,14 @@ def lower_map(low: Lowering, group: Group, expr: ElementExpr, tail: list[Buffer]
 
 
 def _factor_and_summand(epsilon: float, scale: Array, bias: Array, mean: Array, variance: Array) -> tuple[Array, Array]:
-    """Return what x is multiplied by, and what is added then; made in float64."""
+    """Return what x is multiplied by, and what is added then; made in float64, of the type of `scale`."""
     with np.errstate(all="ignore"):
         factor = scale.astype(np.float64) / np.sqrt(variance.astype(np.float64) + epsilon)
         summand = bias - mean * factor
-        return factor.astype(np.float32), summand.astype(np.float32)
+        return factor.astype(scale.dtype), summand.astype(scale.dtype)
 
 
-def _from_statistics(epsilon: float, first: int) -> ElementExpr:
-    scale, bias, mean, variance = (argument(first + k, F32) for k in range(4))
+def _from_statistics(epsilon: float, first: int, kind: Type) -> ElementExpr:
+    scale, bias, mean, variance = (argument(first + k, kind) for k in range(4))
     deviation = OPERATORS["sqrt"](variance + epsilon)
-    return (argument(0, F32) - mean) * (scale / deviation) + bias
+    return (argument(0, kind) - mean) * (scale / deviation) + bias

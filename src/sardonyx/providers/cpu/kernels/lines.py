@@ -95,10 +95,12 @@ NARROWED = frozenset((DataType.BFLOAT16, DataType.FLOAT16, DataType.INT8, DataTy
 def joins_lines(split: int, group: Group, member: Member, value: Value, others: Collection[DataType | None] = frozenset()) -> bool:
     """Return whether an element-wise node can be computed where a kernel of lines writes.
 
-    Its output is float32, or of one of the `others` that the kernel can store; what it reads besides is uniform along the lines.
+    Its output is float32, float64 where the lines are, or of one of the `others` that the kernel can store; what it reads besides
+    is uniform along the lines.
     """
     shape, dtype = value.shape, member.node.output.dtype
-    if shape is None or (dtype is not DataType.FLOAT and dtype not in others):
+    is_double = dtype is DataType.DOUBLE and value.dtype is DataType.DOUBLE
+    if shape is None or not (is_double or dtype is DataType.FLOAT or dtype in others):
         return False
     if not joins_elementwise(group, None, member, value):
         return False

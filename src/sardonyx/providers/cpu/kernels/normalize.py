@@ -15,7 +15,7 @@ from __future__ import annotations
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, argument, substitute
 from sardonyx.codegen.emit.module import Module, float_word
-from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.kernels.lines import Along
 from sardonyx.codegen.kernels.normalize import Norm, write_normalize
 from sardonyx.codegen.target import Target
@@ -25,7 +25,7 @@ from sardonyx.ops.schema import NHWC_DOMAIN
 from sardonyx.ops.views.axes import normalize_axis
 from sardonyx.ops.views.normalize import GroupNormalization, LayerNormalization, LpNormalization, epsilon_of
 from sardonyx.providers.cpu.claims import lowers
-from sardonyx.providers.cpu.expressions import expression_symbol
+from sardonyx.providers.cpu.expressions import element_type, expression_symbol
 from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.lines import NARROWED, Lines, LinesCode, is_uniform, joins_lines
 from sardonyx.providers.cpu.lowering import Lowering
@@ -73,9 +73,9 @@ def _affine(node: Node, shape: Shape | None = None) -> tuple[tuple[int, Shape], 
 
 def _problem_of(node: Node) -> str | None:
     values = [value for value in (*node.inputs, *node.outputs) if value is not None]
-    other = next((value.dtype for value in values if value.dtype is not DataType.FLOAT), None)
-    if other is not None:
-        return f"{node.op_type} of elements of type {other}"
+    dtypes = {value.dtype for value in values}
+    if dtypes not in ({DataType.FLOAT}, {DataType.DOUBLE}):
+        return f"{node.op_type} of elements of type {', '.join(sorted(map(str, dtypes - {DataType.FLOAT})))}"
     if not shape_of(node.inputs[0]):
         return f"{node.op_type} of a scalar"
     return None
@@ -174,10 +174,14 @@ class NormalizeKernel:
     """What is stored, of the normalized element and the extra operands."""
     saved: int
     """How many statistics are stored too."""
+    kind: Type
+    """The type of what is normalized."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        return expression_symbol(target, f"normalize_{self.norm.value}", [self.after], self.lines.name, str(self.saved or ""))
+        kind = "" if self.kind == F32 else f"{self.kind.text}_"
+        name = f"normalize_{self.norm.value}"
+        return expression_symbol(target, name, [self.after], f"{kind}{self.lines.name}", str(self.saved or ""))
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
@@ -189,6 +193,7 @@ class NormalizeKernel:
             after=self.after,
             extra_operands=self.lines.extra_operands,
             saved=self.saved,
+            kind=self.kind,
         )
 
 
@@ -199,12 +204,12 @@ class NormalizeKernel:
 @lowers("LpNormalization", claim=claim_lp, joins=_joins)
 def normalize(low: Lowering, group: Group, view: NormSpec) -> None:
     """Lower to one kernel that reads its input twice at most, and once where a row fits the first-level cache."""
-    node = group.node
+    node, kind = group.node, element_type(group.node.outputs[0].dtype) or F32
     expr, tail = low.epilogue(group)
     affine = [(index, shape) for index, shape in view.affine if not _is_neutral(node, index)]
-    element = argument(0, F32)
+    element = argument(0, kind)
     for number, (index, _) in enumerate(affine, 1 + len(tail)):
-        element = element * argument(number, F32) if index == _SCALE else element + argument(number, F32)
+        element = element * argument(number, kind) if index == _SCALE else element + argument(number, kind)
     after = substitute(expr, {0: element})
     operands = [
         *((value, view.of(value.shape or ())) for value in tail),
@@ -221,7 +226,7 @@ def normalize(low: Lowering, group: Group, view: NormSpec) -> None:
     saved = max((value.index for value in node.outputs if value.use_count), default=0)
     statistics = [low.result(value) for value in node.outputs[1 : saved + 1]]
     result = low.result(group.result)
-    symbol = low.kernel(NormalizeKernel(view.norm, lines.code, after, saved))
+    symbol = low.kernel(NormalizeKernel(view.norm, lines.code, after, saved, kind))
     epsilon = float_word(view.epsilon)
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:

@@ -10,7 +10,7 @@ are left:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, argument
@@ -76,6 +76,7 @@ _POOLS = {"GlobalAveragePool": _REDUCTIONS["ReduceMean"], "GlobalMaxPool": _REDU
 _FLOATS = (DataType.FLOAT, DataType.DOUBLE)
 _INTEGERS = (DataType.INT32, DataType.INT64, DataType.UINT32, DataType.UINT64)
 _BYTES = (DataType.INT8, DataType.UINT8)
+_SMALL = (*_BYTES, DataType.INT16, DataType.UINT16)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -202,10 +203,10 @@ def _type(buffer: Buffer) -> Type:
 _SEARCHED = (*_FLOATS, *_INTEGERS)
 
 
-def _lines_problem(node: Node) -> str | None:
-    """Return why the first input has no lines of floats, or of integers of 32 or 64 bits; None where it has."""
+def _lines_problem(node: Node, others: Collection[DataType] = ()) -> str | None:
+    """Return why the first input has no lines of floats, of integers of 32 or 64 bits, or of `others`; None where it has."""
     shape, dtype = shape_of(node.inputs[0]), given(node.inputs[0]).dtype
-    if dtype not in _SEARCHED:
+    if dtype not in _SEARCHED and dtype not in others:
         return f"{node.op_type} of elements of type {dtype}"
     return None if shape else f"{node.op_type} of a scalar"
 
@@ -225,7 +226,7 @@ class ExtremeSpec:
 def claim_extreme(node: Node) -> ExtremeSpec | str:
     """Return what an ArgMax or ArgMin searches, or why it cannot be compiled."""
     view = ArgExtreme.of(node)
-    problem = _lines_problem(node)
+    problem = _lines_problem(node, _SMALL)
     return problem or ExtremeSpec(view.place(len(shape_of(node.inputs[0]))), node.op_type == "ArgMax", view.takes_last)
 
 

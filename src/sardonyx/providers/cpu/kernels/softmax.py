@@ -5,14 +5,14 @@ from __future__ import annotations
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import F32, F64, Type
 from sardonyx.codegen.kernels.lines import Along
 from sardonyx.codegen.kernels.softmax import write_softmax
 from sardonyx.codegen.target import Target
-from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Value
 from sardonyx.ops.views.softmax import Softmax
 from sardonyx.providers.cpu.claims import lowers
-from sardonyx.providers.cpu.expressions import expression_symbol
+from sardonyx.providers.cpu.expressions import element_type, expression_symbol
 from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.lines import NARROWED, Lines, LinesCode, joins_lines
 from sardonyx.providers.cpu.lowering import Lowering
@@ -35,12 +35,15 @@ class SoftmaxSpec:
     """The axis at which lines begin."""
     along: Along
     """What is folded."""
+    kind: Type
+    """The type of the elements."""
 
 
 def claim(node: Node) -> SoftmaxSpec | str:
     """Return what one of these operators normalizes along, or why it cannot be compiled."""
     shape, dtype = shape_of(node.inputs[0]), given(node.inputs[0]).dtype
-    if dtype is not DataType.FLOAT:
+    kind = element_type(dtype)
+    if kind not in (F32, F64):
         return f"{node.op_type} of elements of type {dtype}"
     if not shape:
         return f"{node.op_type} of a scalar"
@@ -48,7 +51,7 @@ def claim(node: Node) -> SoftmaxSpec | str:
     axis = view.first(len(shape))
     is_row = view.is_flat or all(dim == 1 for dim in shape[axis + 1 :])
     split, along = (axis, Along.ROWS) if is_row else (axis + 1, Along.COLUMNS)
-    return SoftmaxSpec(_WAYS[node.op_type], axis, split, along)
+    return SoftmaxSpec(_WAYS[node.op_type], axis, split, along, kind)
 
 
 def _joins(group: Group, spec: SoftmaxSpec, member: Member, value: Value) -> bool:
@@ -65,14 +68,18 @@ class SoftmaxKernel:
     """How they and the extra operands are walked."""
     after: ElementExpr
     """What is stored, of the normalized element and the extra operands."""
+    kind: Type
+    """The type of what is normalized."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        return expression_symbol(target, self.way, [self.after], self.lines.name)
+        kind = "" if self.kind == F32 else f"{self.kind.text}_"
+        return expression_symbol(target, self.way, [self.after], f"{kind}{self.lines.name}")
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        write_softmax(module, symbol, self.lines.along, self.way, after=self.after, extra_operands=self.lines.extra_operands)
+        extra_operands = self.lines.extra_operands
+        write_softmax(module, symbol, self.lines.along, self.way, after=self.after, extra_operands=extra_operands, kind=self.kind)
 
 
 @lowers(*_WAYS, claim=claim, joins=_joins)
@@ -83,7 +90,7 @@ def softmax(low: Lowering, group: Group, spec: SoftmaxSpec) -> None:
     extra_operands = [low.of(value) for value in operands]
     result = low.result(group.result)
     lines = Lines(result.shape, spec.first, spec.split, spec.along, [(buffer.dtype, buffer.shape) for buffer in extra_operands])
-    symbol = low.kernel(SoftmaxKernel(spec.way, lines.code, after))
+    symbol = low.kernel(SoftmaxKernel(spec.way, lines.code, after, spec.kind))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = lines.params(sizes)
