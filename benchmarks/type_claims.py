@@ -3,8 +3,8 @@
     python benchmarks/type_claims.py [OPERATOR ...]
 
 The nodes of `operator_instances.py`, with the inputs that share the type of the first one in each other type that the schema
-allows, those of com.microsoft in the types that they are written in; none is run. Printed are the types that leave something to another
-provider, by the reason; half types count as run where they are widened on the way.
+allows, those of com.microsoft in the types that they are written in; none is run. Printed are the types that leave something to
+another provider, by the reason; half types count as run where they are widened on the way.
 """
 
 from __future__ import annotations
