@@ -12,8 +12,8 @@ import sardonyx.providers.cpu.kernels
 from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.row_expr import RowFold
 from sardonyx.codegen.emit.types import BF16, F16, F32, F64, I8, I32, I64, U8
-from sardonyx.codegen.kernels.attention.blocks import AttentionShape, Masking
 from sardonyx.codegen.kernels.attention.group_query import Rotation
+from sardonyx.codegen.kernels.attention.scores import AttentionShape, Masking
 from sardonyx.codegen.kernels.dot_conv import DotConvCode
 from sardonyx.codegen.kernels.dot_depthwise import DotDepthwiseCode
 from sardonyx.codegen.kernels.elementwise import Access
@@ -43,7 +43,7 @@ PLANE_POOL = PlanePoolCode("max", F32, 1, 0, 0, False, X)
 STORE = ByteStore(U8, I8, False, None, None, X, (F32,), "c")
 VALUES: dict[str, list[Any]] = {
     "Along": list(Along),
-    "AttentionShape": [AttentionShape(Masking.NONE, False, False, 0.0), AttentionShape(Masking.FULL, True, True, 2.0)],
+    "AttentionShape": [AttentionShape(Masking.NONE, False, False, 0.0, False), AttentionShape(Masking.FULL, True, True, 2.0, True)],
     "ByteStore": [
         STORE,
         *(dataclasses.replace(STORE, **change) for change in ({"left": I8}, {"right": U8}, {"is_prepared": True}, {"ways": "s"})),

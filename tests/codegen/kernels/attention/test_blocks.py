@@ -5,15 +5,8 @@ import pytest
 from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.kernels.attention.blocks import (
-    BLOCK_KEYS,
-    AttentionParams,
-    AttentionShape,
-    Masking,
-    scratch_elements,
-    together,
-    write_attention,
-)
+from sardonyx.codegen.kernels.attention.blocks import BLOCK_KEYS, AttentionParams, scratch_elements, together, write_attention
+from sardonyx.codegen.kernels.attention.scores import AttentionShape, Masking
 from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import available_levels, host_target

@@ -5,8 +5,8 @@ import pytest
 from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.kernels.attention.blocks import AttentionShape, Masking
 from sardonyx.codegen.kernels.attention.rows import PIECE, RowAttentionParams, part_elements, write_join, write_row_attention
+from sardonyx.codegen.kernels.attention.scores import AttentionShape, Masking
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import available_levels, host_target
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.cpu_run import cpu_session, reference, steps_of
 
-from sardonyx.codegen.kernels.attention.blocks import Masking
+from sardonyx.codegen.kernels.attention.scores import Masking
 from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import DataType

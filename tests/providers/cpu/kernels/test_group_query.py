@@ -146,6 +146,46 @@ def test_windows_limits_and_scales(case: str, attributes: dict[str, Any]) -> Non
     _check(_session(model), model, _feed(S, P, lengths, False), [S] * len(lengths))
 
 
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("case", _CASES)
+def test_a_smooth_softmax_has_a_score_of_zero_besides(case: str, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With few queries and with many, of one piece of keys and of several."""
+    monkeypatch.setenv("SARDONYX_ISA", isa)
+    S, P, lengths = _CASES[case]
+    model = _model(False, smooth_softmax=1)
+    session = _session(model)
+    assert {placement.provider for placement in session.explain()} == {"CPUExecutionProvider"}
+    _check(session, model, _feed(S, P, lengths, False), [S] * len(lengths))
+
+
+def _with_sinks(numbers: list[float] | None) -> bytes:
+    """The model with a sink for each head, numbers or an input."""
+    made = onnx.load_from_string(_model(False))
+    node = made.graph.node[-1]
+    node.input.extend([""] * (11 - len(node.input)) + ["sinks"])
+    if numbers is None:
+        made.graph.input.append(helper.make_tensor_value_info("sinks", TensorProto.FLOAT, [_HEADS]))
+    else:
+        made.graph.initializer.append(helper.make_tensor("sinks", TensorProto.FLOAT, [_HEADS], numbers))
+    return bytes(made.SerializeToString())
+
+
+_SINKS = {"small": [-3.0, 0.5, 2.0, 1.0], "extreme": [200.0, -200.0, float("-inf"), 0.0]}
+
+
+@pytest.mark.parametrize("sinks", _SINKS)
+@pytest.mark.parametrize(("S", "P", "length"), [(1, 5, 6), (1, 600, 601), (4, 300, 304), (40, 0, 40), (12, 200, 212)])
+def test_sinks_take_a_part_of_the_weights(S: int, P: int, length: int, sinks: str) -> None:
+    """As the reference has them; one far above all scores leaves nothing, one far below all."""
+    model, feed = _with_sinks(_SINKS[sinks]), _feed(S, P, [length, length], False)
+    session = _session(model)
+    assert {placement.provider for placement in session.explain()} == {"CPUExecutionProvider"}
+    _check(session, model, feed, [S, S])
+    fed = _session(_with_sinks(None)).run(None, feed | {"sinks": np.array(_SINKS[sinks], np.float32)})
+    for found, wanted in zip(fed, session.run(None, feed), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 def test_a_first_run_may_hold_shorter_sequences() -> None:
     """They are padded on the right; their positions begin at 0."""
     model = _model(True)
@@ -183,7 +223,7 @@ def test_lengths_that_do_not_fit_are_errors(S: int, P: int, lengths: list[int], 
         _session(model).run(None, feed)
 
 
-@pytest.mark.parametrize("attributes", [{"smooth_softmax": 1}, {"qk_output": 1}])
+@pytest.mark.parametrize("attributes", [{"sliding_window_cache": 1}, {"qk_output": 1}])
 def test_other_forms_are_left_to_the_reference(attributes: dict[str, Any]) -> None:
     """The reason says which."""
     session = _session(_model(False, **attributes))

@@ -21,7 +21,6 @@ result of a query does not depend on its position, on other queries, on the batc
 from __future__ import annotations
 
 import contextlib
-import enum
 import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -31,13 +30,14 @@ from sardonyx.codegen.emit.builder import Variable
 from sardonyx.codegen.emit.module import Address, Kernel, Module, float_word
 from sardonyx.codegen.emit.types import F32, I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
+from sardonyx.codegen.kernels.attention.scores import AttentionShape, Masking, sum_with_sink
 from sardonyx.codegen.kernels.gemm import TASK_PRODUCTS, tiling
 from sardonyx.codegen.kernels.softmax import exp_of_difference
 from sardonyx.codegen.kernels.transpose import transpose_tile
 from sardonyx.codegen.target import Target
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["AttentionParams", "AttentionShape", "Masking", "scratch_elements", "together", "write_attention"]
+__all__ = ["AttentionParams", "Strides", "scratch_elements", "together", "write_attention"]
 
 BLOCK_KEYS = 128
 """Keys whose scores lie in the first-level cache together, beside the turned queries."""
@@ -46,39 +46,7 @@ TASKS_PER_THREAD = 4
 """How finely the blocks of queries are shared out."""
 
 Q, K, V, Y, SCRATCH, MASK = range(6)
-"""The buffers of the kernel, float32; the last one only where there is a mask."""
-
-
-class Masking(enum.Enum):
-    """What is added to the scores."""
-
-    NONE = "none"
-    """Nothing."""
-    KEYS = "keys"
-    """A number for each key, the same for all queries of a head."""
-    FULL = "full"
-    """A number for each pair, packed by `pack` into panels [S / width][T][width] of queries along the lanes."""
-
-
-@dataclass(frozen=True, slots=True)
-class AttentionShape:
-    """What the code of a kernel depends on."""
-
-    masking: Masking
-    """What is added to the scores."""
-    is_causal: bool = False
-    """Whether query s sees the keys 0 to past + s only."""
-    replaces: bool = False
-    """Whether the mask is made of 0 and -inf, and -inf takes the place of a score, be it NaN, instead of being added."""
-    softcap: float = 0.0
-    """Where positive, scores become softcap * tanh(score / softcap) before the mask."""
-
-    @property
-    def name(self) -> str:
-        """It as a part of a symbol."""
-        cap = f"cap{float_word(self.softcap):x}" if self.softcap > 0 else ""
-        masking = self.masking.value + ("bool" if self.replaces else "")
-        return "_".join(part for part in (masking, "causal" if self.is_causal else "", cap) if part)
+"""The buffers of the kernel, float32; the mask only where there is one, and behind all the sinks (H), where there are."""
 
 
 Strides = tuple[int, int, int]
@@ -198,7 +166,7 @@ class _Block:
     vectors: int
     """Of queries."""
     addresses: tuple[Pointer, ...]
-    """Q, K, V, Y and the mask at its head, Q and Y not yet at its queries; the task's scratch memory."""
+    """Q, K, V, Y, the mask and the sink at its head, Q and Y not yet at its queries; the task's scratch memory."""
     s: Register
     """The first query."""
 
@@ -221,6 +189,10 @@ class _Block:
     @property
     def mask(self) -> Pointer:
         return self.addresses[4]
+
+    @property
+    def sink(self) -> Pointer:
+        return self.addresses[5]
 
     @property
     def lanes(self) -> int:
@@ -275,6 +247,9 @@ def write_attention(module: Module, symbol: str, shape: AttentionShape) -> None:
                     b.buffer(buffer, F32).at(batch * p[f"{name}_batch"] + heads[name] * p[f"{name}_head"])
                     for name, buffer in buffers.items()
                 ]
+                addresses.append(
+                    b.buffer(MASK + (shape.masking is not Masking.NONE), F32).at(head) if shape.has_sink else addresses[0]
+                )
                 narrow_first = p["wide"] * tiles.panel + (block - p["wide"]) * tiles.lanes
                 b.branch(
                     block < p["wide"],
@@ -304,6 +279,8 @@ def _write_block(module: Module, symbol: str, shape: AttentionShape, vectors: in
             for height, (top, bottom) in _cover(heights, b.const(I64, 0), block.param("Dv")):
                 with b.loop(top, bottom, height) as column:
                     _call(block, values[height], column, t, last)
+        if shape.has_sink:
+            _add_sink(block)
         with b.loop(0, b.min(block.param("S") - block.s, block.width), block.lanes) as first:
             place = block.s + first
             b.call_part(
@@ -324,7 +301,7 @@ def _param(b: Kernel, name: str) -> Register:
 @contextlib.contextmanager
 def _part(module: Module, symbol: str, vectors: int, *more: Type) -> Iterator[tuple[Kernel, _Block]]:
     """Open a function with the addresses of a block of queries, and the number of the first, as its arguments."""
-    with module.part(symbol, *[Address(F32, unique=False)] * 6, I64, *more) as b:
+    with module.part(symbol, *[Address(F32, unique=False)] * 7, I64, *more) as b:
         yield b, _Block(b, vectors, tuple(b.addresses), b.arguments[0])
 
 
@@ -396,6 +373,12 @@ def _clear(block: _Block) -> None:
         block.statistic(_GREATEST).store(-math.inf, j, lanes)
         block.statistic(_NEXT).store(-math.inf, j, lanes)
         block.statistic(_SUM).store(0.0, j, lanes)
+
+
+def _add_sink(block: _Block) -> None:
+    for j in range(0, block.width, block.lanes):
+        total, greatest = (block.statistic(row).load(j, block.lanes) for row in (_SUM, _GREATEST))
+        block.statistic(_SUM).store(sum_with_sink(block.b, total, greatest, block.sink.load(0).splat(block.lanes)), j, block.lanes)
 
 
 def _write_scores(module: Module, symbol: str, shape: AttentionShape, vectors: int, height: int) -> Kernel:

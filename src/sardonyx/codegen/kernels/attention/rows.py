@@ -28,7 +28,8 @@ from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Address, Kernel, Module, float_word
 from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.emit.values import Pointer, Register, Span
-from sardonyx.codegen.kernels.attention.blocks import AttentionShape, Masking, Strides
+from sardonyx.codegen.kernels.attention.blocks import Strides
+from sardonyx.codegen.kernels.attention.scores import AttentionShape, Masking, sum_with_sink
 from sardonyx.codegen.kernels.gemm import CHAIN
 from sardonyx.codegen.kernels.softmax import exp_of_difference
 from sardonyx.codegen.kernels.transpose import transpose_tile
@@ -46,7 +47,11 @@ _ROWS, _VECTORS = 4, 4
 """Rows and vectors of a tile of values: 16 sums."""
 
 Q, K, V, Y, PARTS, LENGTHS, PAST_K, PAST_V, MASK = range(9)
-"""The buffers of the kernel: float32, but for the lengths, int64 (past, total) of each batch."""
+"""The buffers of the kernel: float32, but for the lengths, int64 (past, total) of each batch; the mask only where there is one,
+and behind all the sinks (H), where there are."""
+
+_SINKS_OF_JOIN = PARTS + 1
+"""Where the second kernel finds them."""
 
 _PARAMS = (
     "M group S T D Dv pieces past window P N "
@@ -232,7 +237,11 @@ def _attend(piece: _Piece, scores: Kernel, values: Kernel, height: int, first: R
     b.call_part(values, piece.v, room, *parts, begin, end)
     with b.when(piece.param("pieces").eq(1)):
         for place, part in zip(places, parts, strict=True):
-            inverse = _inverse(b, part.load(Dv + _SUM))
+            total = part.load(Dv + _SUM)
+            if piece.shape.has_sink:
+                sinks = b.buffer(MASK + (piece.shape.masking is not Masking.NONE), F32)
+                total = sum_with_sink(b, total, part.load(Dv + _GREATEST), sinks.load(place[0]))
+            inverse = _inverse(b, total)
             y = _row(piece, Y, "y", *place)
             for d, span in b.vectors(0, Dv, F32):
                 y.store(part.load(d, span) * inverse, d, span)
@@ -364,8 +373,11 @@ def _write_values(module: Module, symbol: str, height: int) -> Kernel:
     return b
 
 
-def write_join(module: Module, symbol: str) -> None:
-    """Write the kernel `symbol`, which joins the pieces: buffers and parameters are those of the other kernel; a task is a row."""
+def write_join(module: Module, symbol: str, *, has_sink: bool = False) -> None:
+    """Write the kernel `symbol`, which joins the pieces: buffers and parameters are those of the other kernel; a task is a row.
+
+    It has the first five of the buffers, and the sinks behind them.
+    """
     with module.kernel(symbol) as b:
         M, group, S, Dv, pieces = (_param(b, name) for name in ("M", "group", "S", "Dv", "pieces"))
         with b.loop(b.begin, b.end) as task:
@@ -382,8 +394,11 @@ def write_join(module: Module, symbol: str) -> None:
                 factor = exp_of_difference(b, statistics.load(_GREATEST), finite)
                 statistics.store(factor, _GREATEST)
                 total.set(b.fma(factor, statistics.load(_SUM), total.value))
-            inverse = _inverse(b, total.value)
             batch, head = heads // M, heads % M * group + row // S
+            whole = total.value
+            if has_sink:
+                whole = sum_with_sink(b, whole, greatest.value, b.buffer(_SINKS_OF_JOIN, F32).load(head))
+            inverse = _inverse(b, whole)
             place = batch * _param(b, "y_batch") + head * _param(b, "y_head") + row % S * _param(b, "y_row")
             y = b.buffer(Y, F32).at(place)
             for d, span in b.vectors(0, Dv, F32):

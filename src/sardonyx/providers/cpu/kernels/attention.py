@@ -14,7 +14,8 @@ from collections.abc import Sequence
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.kernels.attention.blocks import AttentionParams, AttentionShape, scratch_elements, together, write_attention
+from sardonyx.codegen.kernels.attention.blocks import AttentionParams, scratch_elements, together, write_attention
+from sardonyx.codegen.kernels.attention.scores import AttentionShape
 from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
@@ -232,13 +233,15 @@ def attend(low: Lowering, group: Group, call: AttentionSpec, operands: Sequence[
         )
         attend_few(low, group, heads, operands, result, mask, few, call.require_fit)
     if not mask.is_always_by_rows:
-        _attend_many(low, group, call, operands, result, mask)
+        _attend_many(low, group, call, operands, result, mask, few.sinks)
 
 
-def _attend_many(low: Lowering, group: Group, call: AttentionSpec, operands: Sequence[Rows], result: Rows, mask: Mask) -> None:
+def _attend_many(
+    low: Lowering, group: Group, call: AttentionSpec, operands: Sequence[Rows], result: Rows, mask: Mask, sinks: tuple[Buffer, ...]
+) -> None:
     """Add the step that attends by blocks of queries."""
     q, v = call.q, call.v
-    shape = AttentionShape(mask.masking, call.is_causal, mask.replaces, call.softcap)
+    shape = AttentionShape(mask.masking, call.is_causal, mask.replaces, call.softcap, bool(sinks))
     symbol = low.kernel(AttentionKernel(shape))
     strides = [strides for _, strides in (*operands, result)]
     scratch = low.temporary(DataType.FLOAT, (together(low.threads), scratch_elements(low.target, q.size, v.size)))
@@ -262,7 +265,7 @@ def _attend_many(low: Lowering, group: Group, call: AttentionSpec, operands: Seq
         )
         return params.words(low.target, low.threads), params.tasks(low.target, low.threads)
 
-    buffers = [*(buffer for buffer, _ in operands), result[0], scratch, *mask.buffers]
+    buffers = [*(buffer for buffer, _ in operands), result[0], scratch, *mask.buffers, *sinks]
     low.step(
         group, symbol, buffers, writes=[3, 4], plan=plan, together=together(low.threads), unless=mask.is_by_rows, precision=FLOAT32
     )

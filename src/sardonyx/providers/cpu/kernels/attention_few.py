@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.kernels.attention.blocks import AttentionShape, Masking
 from sardonyx.codegen.kernels.attention.rows import (
     FEW,
     PIECE,
@@ -19,6 +18,7 @@ from sardonyx.codegen.kernels.attention.rows import (
     write_join,
     write_row_attention,
 )
+from sardonyx.codegen.kernels.attention.scores import AttentionShape, Masking
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim
@@ -57,6 +57,8 @@ class Few:
     """(past, total) of each batch."""
     window: int = 1 << 40
     """Keys that a causal query sees at most."""
+    sinks: tuple[Buffer, ...] = ()
+    """One more score for each head (H), whose value is zero; a buffer or none."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -108,13 +110,16 @@ class RowAttentionKernel:
 class JoinKernel:
     """What joins the pieces of keys."""
 
+    has_sink: bool = False
+    """Whether the softmax of each head has one more score, whose value is zero."""
+
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        return f"attention_rows_join_f32_{target.isa}"
+        return f"attention_rows_join_f32{'_sink' * self.has_sink}_{target.isa}"
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        write_join(module, symbol)
+        write_join(module, symbol, has_sink=self.has_sink)
 
 
 def attend_few(
@@ -139,7 +144,9 @@ def attend_few(
         few: what is otherwise than with many queries.
         check: raises InvalidArgument where inputs and outputs do not fit.
     """
-    shape = AttentionShape(mask.masking if mask.rows else Masking.NONE, few.is_causal, mask.replaces, heads.softcap)
+    shape = AttentionShape(
+        mask.masking if mask.rows else Masking.NONE, few.is_causal, mask.replaces, heads.softcap, bool(few.sinks)
+    )
     symbol = low.kernel(RowAttentionKernel(shape, few.lengths is not None, few.former is not None))
     pieces = maximum(ceil_div(heads.T, PIECE), 1)
     rows = minimum(heads.S, FEW) * heads.group
@@ -180,11 +187,12 @@ def attend_few(
         return is_many(sizes) or sizes(heads.T) <= PIECE
 
     (q, _), (k, _), (v, _) = operands
-    buffers = [q, k, v, result[0], parts, few.lengths or q, *(few.former or (k, v)), *mask.rows]
+    buffers = [q, k, v, result[0], parts, few.lengths or q, *(few.former or (k, v)), *mask.rows, *few.sinks]
     writes = [3, 4] if few.former is None else [3, 4, 1, 2]
     shares = [] if few.former is None else [(6, 1), (7, 2)]
     low.step(group, symbol, buffers, writes=writes, plan=plan, unless=is_many, shares=shares, precision=FLOAT32)
-    low.step(group, low.kernel(JoinKernel()), buffers[:_JOINED], writes=[3, 4], plan=join, unless=is_one)
+    joined = [*buffers[:_JOINED], *few.sinks]
+    low.step(group, low.kernel(JoinKernel(bool(few.sinks))), joined, writes=[3, 4], plan=join, unless=is_one)
 
 
 _JOINED = 5

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import argument, constant, select
 from sardonyx.codegen.emit.types import BOOL, F32
-from sardonyx.codegen.kernels.attention.blocks import Masking
 from sardonyx.codegen.kernels.attention.rows import FEW
+from sardonyx.codegen.kernels.attention.scores import Masking
 from sardonyx.codegen.kernels.elementwise import Access, MapParams
 from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.codegen.kernels.pack import PackParams

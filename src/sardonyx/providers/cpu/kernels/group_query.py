@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import Type
-from sardonyx.codegen.kernels.attention.blocks import Masking
 from sardonyx.codegen.kernels.attention.group_query import Rotation, write_append, write_lengths, write_rotate, write_seen
 from sardonyx.codegen.kernels.attention.rows import FEW
+from sardonyx.codegen.kernels.attention.scores import Masking
 from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
@@ -33,6 +35,8 @@ from sardonyx.providers.cpu.strided import dense_strides
 
 _QUERY, _KEY, _VALUE, _PAST_KEY, _PAST_VALUE, _LENGTHS, _LONGEST, _COS, _SIN = range(9)
 """The inputs that are compiled with."""
+_SINK = 11
+"""And one behind positions and a bias, which are not."""
 
 _NO_WINDOW = 1 << 40
 
@@ -119,16 +123,21 @@ def _problem_of(node: Node) -> str | None:
         return "queries or lengths are left out"
     if (node.input(_KEY) is None) != (node.input(_VALUE) is None):
         return "it has keys without values, or values without keys"
-    if any(node.input(index) is not None for index in range(_SIN + 1, len(node.inputs))):
-        return "positions, a bias, sinks, scales of caches or norms of rows"
+    if any(node.input(index) is not None for index in range(_SIN + 1, len(node.inputs)) if index != _SINK):
+        return "positions, a bias, scales of caches or norms of rows"
+    sinks = node.input(_SINK)
+    if sinks is not None and sinks.shape != (MicrosoftAttention.of(node).heads,):
+        return f"sinks of shape {sinks.shape}, which are to be one for each head"
     if (node.input(_PAST_KEY) is None) != (node.input(_PAST_VALUE) is None):
         return "it has keys of former runs without values, or values without keys"
     off = {"causal": 1, "qk_output": 0, "sliding_window_cache": 0, "kv_cache_bit_width": 0}
     odd = next((name for name, value in off.items() if node.integer(name, value) != value), None)
-    if odd is not None or node.integer("smooth_softmax", -1) == 1 or node.number("softcap", 0.0) < 0:
-        return f"{odd or 'smooth_softmax or softcap'} is set"
+    if odd is not None or node.number("softcap", 0.0) < 0:
+        return f"{odd or 'softcap'} is set"
     read = [
-        node.inputs[index] for index in (_QUERY, _KEY, _VALUE, _PAST_KEY, _PAST_VALUE, _COS, _SIN) if node.input(index) is not None
+        node.inputs[index]
+        for index in (_QUERY, _KEY, _VALUE, _PAST_KEY, _PAST_VALUE, _COS, _SIN, _SINK)
+        if node.input(index) is not None
     ]
     other = next((value.dtype for value in (*read, *node.outputs) if value and value.dtype is not DataType.FLOAT), None)
     if other is not None:
@@ -213,8 +222,16 @@ def lower(low: Lowering, group: Group, spec: GroupQuerySpec) -> None:
     operands = [_queries(low, group, spec, lengths), keys, values]
     pasts = [group.node.input(place) for place in (_PAST_KEY, _PAST_VALUE)]
     former = None if pasts[0] is None or pasts[1] is None else (low.of(pasts[0]), low.of(pasts[1]))
-    few = Few(True, 0, former, spec.P, q.rows, lengths, spec.window)
+    few = Few(True, 0, former, spec.P, q.rows, lengths, spec.window, _sinks(low, group.node, q.count))
     attend(low, group, call, operands, (result, q.strides(dense_strides(result.shape))), _seen(low, group, spec, lengths), few)
+
+
+def _sinks(low: Lowering, node: Node, heads: int) -> tuple[Buffer, ...]:
+    """Return the buffer of the sinks, zeros where the softmax is smooth without any; none where it has none."""
+    sinks = node.input(_SINK)
+    if sinks is not None:
+        return (low.of(sinks),)
+    return (low.constant(np.zeros(heads, np.float32)),) if node.integer("smooth_softmax", -1) == 1 else ()
 
 
 def _lengths(low: Lowering, group: Group, spec: GroupQuerySpec) -> Buffer:
