@@ -1,7 +1,7 @@
 """Run cases in children of this process, between unmapped pages, and say what went wrong.
 
 crash       the process was stopped: a kernel left its buffers
-hang        it took longer than `SECONDS`
+hang        it took longer than `SECONDS` of the processor's time, or ten times as long by the clock
 untyped     an exception that is none of sardonyx's own
 differs     the CPU provider and the reference provider both compute, but not the same
 wrong       a damaged compiled model computes something else
@@ -19,7 +19,7 @@ import os
 import resource
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from fuzz.damaged import run_damaged
@@ -33,11 +33,13 @@ from sardonyx.errors import SardonyxError
 
 __all__ = [
     "BROKEN",
+    "HUNG",
     "Runnable",
     "be_limited",
     "case_maker",
     "finding_of",
     "kind_of",
+    "limit_time",
     "make_small",
     "peer_finding",
     "run_case",
@@ -46,16 +48,21 @@ __all__ = [
 ]
 
 SECONDS = 20
-"""How long a case may take."""
+"""How much of the processor's time a case may take: others may use the machine too."""
 _MEMORY_BYTES = 6 << 30
+HUNG = (signal.SIGALRM, signal.SIGPROF)
+"""The signals that end what takes too long."""
 BROKEN = ("crash", "hang", "untyped", "differs", "wrong", "search")
 """What is a defect whatever the model."""
 _RANDOM = (b"Random", b"Bernoulli", b"Multinomial", b"Dropout", b"SampleOp", b"Sampling")
 """Operators that draw numbers: two runs differ."""
 _NAN_ATTRIBUTE = b"\x15\x00\x00\xc0\x7f"
 """An attribute that is NaN, as a file has it: no definition says what comes of it."""
-_TRANSFORMS = (b"DFT", b"STFT")
-"""Operators whose fast algorithms spread NaN and infinities over other elements than the definition's sums."""
+_SPREADING = (b"DFT", b"STFT", b"Conv")
+"""Operators whose algorithms spread NaN and infinities over other elements than the definition's sums: fast transforms, and
+convolutions, which may multiply what is outside of an image as zeros or leave it out."""
+_QUANTIZING = b"QuantizeLinear"
+"""An operator that makes a whole step of what rounds otherwise."""
 
 
 class Runnable(Protocol):
@@ -112,7 +119,14 @@ def finding_of(case: Runnable | Callable[[], Runnable]) -> str:
     status = os.waitpid(child, 0)[1]
     if status == 0:
         return said
-    return "hang: it took too long" if status == signal.SIGALRM else f"crash: signal {status} in {said or 'making the model'}"
+    return "hang: it took too long" if status in HUNG else f"crash: signal {status} in {said or 'making the model'}"
+
+
+def limit_time(*, ends: bool = True) -> None:
+    """Let the process be ended when it has used `SECONDS` more of the processor's time, or waited ten times as long, or never."""
+    seconds = SECONDS if ends else 0
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, 10 * seconds)
 
 
 def be_limited() -> None:
@@ -127,7 +141,7 @@ def be_limited() -> None:
 
 
 def _be_a_child(case: Runnable | Callable[[], Runnable], writing: int) -> None:
-    signal.alarm(SECONDS)
+    limit_time()
     with contextlib.suppress(BaseException):
         be_limited()
         os.write(writing, run_case(case() if callable(case) else case).encode())
@@ -198,16 +212,26 @@ def _outcome(case: Runnable, provider: str | None) -> list[Any] | Exception:
 def _difference(kind: str, found: Sequence[Any], wanted: Sequence[Any], content: bytes) -> str:
     if any(name in content for name in (*_RANDOM, _NAN_ATTRIBUTE)):
         return ""
-    pairs, spreads = zip(found, wanted, strict=True), any(name in content for name in _TRANSFORMS)
-    return next((f"{kind}: {_told(a)} and {_told(b)}" for a, b in pairs if not _are_close(a, b, spreads)), "")
+    likeness = _Likeness(any(name in content for name in _SPREADING), 2e-2 if _QUANTIZING in content else 2e-3)
+    pairs = zip(found, wanted, strict=True)
+    return next((f"{kind}: {_told(a)} and {_told(b)}" for a, b in pairs if not _are_close(a, b, likeness)), "")
 
 
-def _are_close(found: Any, wanted: Any, spreads: bool) -> bool:
+class _Likeness(NamedTuple):
+    """How much results may differ."""
+
+    spreads: bool
+    """Whether only elements that both have finite are compared."""
+    share: float
+    """By what share of the largest element."""
+
+
+def _are_close(found: Any, wanted: Any, likeness: _Likeness) -> bool:
     if isinstance(found, (list, tuple)) and isinstance(wanted, (list, tuple)):
-        return len(found) == len(wanted) and all(_are_close(*pair, spreads) for pair in zip(found, wanted, strict=True))
+        return len(found) == len(wanted) and all(_are_close(*pair, likeness) for pair in zip(found, wanted, strict=True))
     if isinstance(found, dict) and isinstance(wanted, dict):
-        return found.keys() == wanted.keys() and all(_are_close(found[key], wanted[key], spreads) for key in found)
-    if isinstance(found, np.generic) and isinstance(wanted, np.generic):
+        return found.keys() == wanted.keys() and all(_are_close(found[key], wanted[key], likeness) for key in found)
+    if isinstance(found, (np.generic, float)) and isinstance(wanted, (np.generic, float)):
         found, wanted = np.asarray(found), np.asarray(wanted)
     if not isinstance(found, np.ndarray) or not isinstance(wanted, np.ndarray):
         return type(found) is type(wanted) and bool(found == wanted)
@@ -215,21 +239,18 @@ def _are_close(found: Any, wanted: Any, spreads: bool) -> bool:
         return False
     if found.dtype.kind not in "fV":
         return bool(np.array_equal(found, wanted))
-    return _are_close_floats(found.astype(np.float64), wanted.astype(np.float64), spreads)
+    return _are_close_floats(found.astype(np.float64), wanted.astype(np.float64), likeness)
 
 
-def _are_close_floats(found: Array, wanted: Array, spreads: bool) -> bool:
-    """Whether numbers are about equal; an infinity and NaN are, since what sums with infinities give depends on their order.
-
-    Where what is not finite `spreads`, only elements that both have finite are compared.
-    """
+def _are_close_floats(found: Array, wanted: Array, likeness: _Likeness) -> bool:
+    """Whether numbers are about equal; an infinity and NaN are, since what sums with infinities give depends on their order."""
     finite = np.isfinite(wanted)
-    if spreads:
+    if likeness.spreads:
         finite &= np.isfinite(found)
     elif not np.array_equal(finite, np.isfinite(found)):
         return False
     scale = max(float(np.abs(wanted[finite]).max(initial=0)), 1e-3)
-    return bool(np.allclose(found[finite], wanted[finite], rtol=1e-2, atol=2e-3 * scale))
+    return bool(np.allclose(found[finite], wanted[finite], rtol=1e-2, atol=likeness.share * scale))
 
 
 def _told(value: Any) -> str:

@@ -11,12 +11,11 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import signal
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from fuzz.draw import Draw
-from fuzz.harness import SECONDS, Runnable, be_limited, kind_of, peer_finding, run_case
+from fuzz.harness import HUNG, Runnable, be_limited, kind_of, limit_time, peer_finding, run_case
 
 __all__ = ["Found", "run_seeds"]
 
@@ -70,7 +69,7 @@ def _run_child(first: int, end: int, make: Callable[[Draw], Runnable], asks_peer
                 yield Found(begun, finding, peer)
     status = os.waitpid(child, 0)[1]
     if is_open:
-        ended = "hang: it took too long" if status == signal.SIGALRM else f"crash: signal {status}"
+        ended = "hang: it took too long" if status in HUNG else f"crash: signal {status}"
         yield Found(begun, finding, f"peer: {ended}") if asked else Found(begun, ended, "")
 
 
@@ -79,9 +78,9 @@ def _be_a_child(first: int, end: int, make: Callable[[Draw], Runnable], asks_pee
         be_limited()
         with open(writing, "w", encoding="utf-8", errors="replace", buffering=1) as pipe:
             for seed in range(first, end):
-                signal.alarm(SECONDS)
+                limit_time()
                 _run_one(seed, make, asks_peer, lambda line: pipe.write(line.replace("\n", " ") + "\n"))
-        signal.alarm(0)
+        limit_time(ends=False)
         os._exit(0)
     os._exit(1)
 

@@ -69,3 +69,9 @@ def test_shrinking_keeps_what_fails() -> None:
     """Choices that do not matter go, and the others become small."""
     found = shrink([5, 9, 30, 7, 2, 8], lambda choices: any(number >= 7 for number in choices))
     assert found == [7]
+
+
+def test_maps_of_nan_are_alike() -> None:
+    """As ZipMap gives them: Python's floats, of which NaN is not equal to itself."""
+    text = "graph(x: float[2, 2]) -> (y) {\ny = ai.onnx.ml.ZipMap(x) {classlabels_int64s = [0, 1]}\n}"
+    assert run_case(Case(text, 21, {"x": np.full((2, 2), np.nan, np.float32)})) == ""
