@@ -15,7 +15,7 @@ from sardonyx.formats.program_file import aligned, bytes_of, digest_of, head_of,
 from sardonyx.ir import Tensor, Value
 
 _TEXT = "graph(x: float[n]) -> (y: float[n]) { y = Relu(x) }"
-_WEIGHT = np.arange(20_000, dtype=np.float32)
+_WEIGHT = np.arange(300_000, dtype=np.float32)
 _INDICES = np.arange(3000, dtype=np.int64)
 
 
@@ -107,16 +107,17 @@ def test_one_changed_element_of_a_weight_is_found_when_all_are_compared() -> Non
     begin = content.tobytes().index(_WEIGHT.tobytes())
     content[begin + 30_000] ^= 1
     take_program(content.data)
-    with pytest.raises(EPFail, match=r"other elements in its weight 1, float\[20000\], than it was written with"):
+    with pytest.raises(EPFail, match=r"other elements in its weight 1, float\[300000\], than it was written with"):
         take_program(content.data, whole=True)
     content[begin : begin + 4096] = 0
     with pytest.raises(EPFail, match="other elements in its weight 1"):
         take_program(content.data)
 
 
-def test_every_byte_of_a_small_weight_is_compared() -> None:
-    """Up to 8 KiB."""
-    weight = np.ones(2048, np.float32)
+@pytest.mark.parametrize("size", [2048, 9000])
+def test_every_byte_of_few_weights_is_compared(size: int) -> None:
+    """Up to 1 MiB in all."""
+    weight = np.ones(size, np.float32)
     content = bytearray(write_program({}, graph(_TEXT), [weight]))
     begin = content.index(weight.tobytes())
     for place in range(begin, begin + weight.nbytes, 61):

@@ -18,6 +18,7 @@ from sardonyx.dtypes import Array
 from sardonyx.errors import EPFail
 from sardonyx.formats.program_file import (
     Blocks,
+    Json,
     aligned,
     array_at,
     bytes_of,
@@ -31,6 +32,9 @@ from sardonyx.formats.program_file import (
 from sardonyx.ir import Tensor, Value
 
 __all__ = ["TakenProgram", "take_program"]
+
+_FEW_BYTES = 1 << 20
+"""Weights of a program that take no time worth speaking of to copy and to compare."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ def take_program(content: memoryview, *, whole: bool = False) -> TakenProgram:
 
     Args:
         content: the bytes, which others may be changing.
-        whole: whether weights are copied too, and compared element by element, not by samples.
+        whole: whether weights are copied too, and compared element by element, not by samples; few are so anyway.
 
     Raises:
         EPFail: the program is damaged.
@@ -65,6 +69,7 @@ def take_program(content: memoryview, *, whole: bool = False) -> TakenProgram:
     header["objects"] = {name: blocks.add(next(parts)) for name in header["objects"]}
     elsewhere = tuple(entry[2] for entry in header["arrays"] if len(entry) == 4 and isinstance(entry[2], str))
     weights, prefix = [], _unused_prefix(elsewhere)
+    whole = whole or _are_few([entry[3] for entry in header["arrays"] if len(entry) == 6])
     for index, entry in enumerate(header["arrays"]):
         if len(entry) == 4 and not isinstance(entry[2], str):
             entry[2:] = blocks.add(next(parts))
@@ -74,6 +79,11 @@ def take_program(content: memoryview, *, whole: bool = False) -> TakenProgram:
             entry[2:] = [weights[-1].name, None]
     taken = b"".join((*blocks.contents, head_of(header, sealed)))
     return TakenProgram(memoryview(taken), digest, tuple(weights), elsewhere)
+
+
+def _are_few(sizes: list[Json]) -> bool:
+    """Return whether weights of these sizes, as a header has them, are compared whole."""
+    return all(isinstance(size, int) for size in sizes) and sum(sizes) <= _FEW_BYTES
 
 
 def _weight(

@@ -39,6 +39,7 @@ __all__ = [
     "ALIGNMENT",
     "BlockLocator",
     "Blocks",
+    "Json",
     "Opened",
     "ProgramFile",
     "aligned",

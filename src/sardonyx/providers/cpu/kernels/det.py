@@ -17,6 +17,8 @@ from sardonyx.providers.cpu.sizes import Sizes
 
 _KINDS = {DataType.FLOAT: F32, DataType.DOUBLE: F64}
 _TASKS_PER_THREAD = 16
+_TASK_ELEMENTS = 1 << 22
+"""How many elements a task changes about, while a run that is to end has to wait."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,13 +57,17 @@ class DeterminantKernel:
 
 @lowers("Det", claim=claim)
 def det(low: Lowering, group: Group, spec: DetSpec) -> None:
-    """Eliminate in a copy of one matrix after another."""
+    """Eliminate in copies of several matrices at a time."""
     x, result = low.of(group.node.inputs[0]), low.result(group.node.output)
     together = 1 if low.threads == 1 else _TASKS_PER_THREAD * low.threads
-    work = low.temporary(DataType.DOUBLE, (together, *x.shape[-2:]))
+    rows = x.shape[-1]
+    work = low.temporary(DataType.DOUBLE, (together, rows * rows + 1))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
-        return [sizes(x.shape[-1]), together], sizes.product(x.shape[:-2])
+        size, count = sizes(rows), sizes.product(x.shape[:-2])
+        columns = max(1, _TASK_ELEMENTS // max(size * size, 1))
+        parts = max(1, -(-size // columns))
+        return [size, together, parts, columns, count], -(-count // together) * parts * together
 
     symbol = low.kernel(DeterminantKernel(spec.kind))
     low.step(group, symbol, [x, result, work], writes=[1, 2], plan=plan, together=together)
