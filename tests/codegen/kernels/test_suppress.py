@@ -23,13 +23,25 @@ def engine(target: Target) -> Engine:
     return engine
 
 
-def _run(engine: Engine, name: str, boxes: Array, scores: Array, limit: int, overlap: float, least: float) -> tuple[Array, int]:
+def _run(
+    engine: Engine,
+    name: str,
+    boxes: Array,
+    scores: Array,
+    limit: int,
+    overlap: float,
+    least: float,
+    share: int = 99,
+    together: int = 1,
+) -> tuple[Array, int]:
     classes, count = scores.shape
     kept, counts, status = np.full((classes, count), -1, np.int32), np.zeros(classes, np.int64), np.zeros(1, np.int64)
-    work = np.zeros(count * work_words()[0] + (count + PADDING) * work_words()[1], np.int32)
+    words, parts = count * work_words()[0] + (count + PADDING) * work_words()[1] + 1, -(-count // share)
+    work = np.zeros((together, words), np.int32)
     numbers = [np.array([limit]), np.array([overlap], np.float32), np.array([least], np.float32)]
     arrays = [boxes, scores, *numbers, kept, counts, work, status]
-    call(engine, name, arrays, [classes, count, count, 1, work.size], 0, classes)
+    tasks = -(-classes // together) * parts * together
+    call(engine, name, arrays, [classes, count, count, together, words, parts, share, classes], 0, tasks)
     result, rows = np.full((classes * count, 3), -1), np.zeros(1, np.int64)
     call(engine, "selected", [kept, counts, result, rows], [classes, classes, count])
     return result[: rows[0]], int(status[0])
@@ -51,6 +63,18 @@ def test_the_limit_and_the_least_score(engine: Engine, limit: int) -> None:
     scores = np.where(np.arange(40) % 2 == 0, 0.5, 0.25).astype(np.float32)[None]
     result, _ = _run(engine, "centers", boxes, scores, limit, 0.5, 0.25)
     assert result[:, 2].tolist() == list(range(0, 40, 2))[: max(limit, 0)]
+
+
+@pytest.mark.parametrize("together", [1, 2, 5])
+@pytest.mark.parametrize("share", [1, 7, 16, 49])
+def test_boxes_in_parts_are_selected_as_all_at_once(engine: Engine, share: int, together: int) -> None:
+    """Whatever the number of parts, and of classes that take turns."""
+    draw = np.random.default_rng(3)
+    boxes, scores = draw.random((50, 4), dtype=np.float32), draw.random((3, 50), dtype=np.float32)
+    whole, _ = _run(engine, "centers", boxes, scores, 20, 0.3, 0.2)
+    found, _ = _run(engine, "centers", boxes, scores, 20, 0.3, 0.2, share, together)
+    assert found.tolist() == whole.tolist()
+    assert len(whole) > 10
 
 
 @pytest.mark.parametrize("overlap", [-0.1, 1.1, np.nan])

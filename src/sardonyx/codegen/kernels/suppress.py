@@ -1,6 +1,7 @@
 """Select the best boxes none of which overlaps a better one too much; ONNX NonMaxSuppression.
 
-    write_suppress    for each batch and class: candidates in the order of their scores, each kept unless one kept before covers it
+    write_suppress    for each batch and class: candidates in the order of their scores, each kept unless one kept before covers it;
+                      in parts, so that a run can end in the middle of many boxes
     write_selected    result[j] = (batch, class, box) of all that are kept, batch by batch and class by class
 
 A box is its lower and its upper corner, in either order of the axes. The overlap is the intersection divided by the union, in
@@ -25,7 +26,7 @@ PADDING = 32
 
 
 def work_words() -> tuple[int, int]:
-    """Return how many words of 32 bits a task needs for each box, and for each box that may be kept, plus PADDING."""
+    """Return how many words of 32 bits a class needs for each box and for each that may be kept, plus PADDING; 1 word more in all."""
     return 4, 5
 
 
@@ -39,7 +40,9 @@ class _Box:
 
 
 def write_suppress(module: Module, symbol: str, *, centers: bool, limits_scores: bool) -> None:
-    """Write the kernel `symbol`; parameters: classes, boxes, `most`, together, words of work of one task. A task is one class.
+    """Write the kernel `symbol`; a task is a part of one class, and the parts of as many classes as run at a time take turns.
+
+    Parameters: classes, boxes, `most`, together, words of work of one class, parts, candidates of a part, batches times classes.
 
     An overlap that is no number from 0 to 1 is reported in the status word.
 
@@ -51,24 +54,33 @@ def write_suppress(module: Module, symbol: str, *, centers: bool, limits_scores:
     """
     sort = write_sort(module, f"{symbol}_sort", U32)
     with module.kernel(symbol) as b:
-        classes, boxes, most, together, work = (b.param(place) for place in range(5))
+        classes, boxes, most, together, work, parts, share, every = (b.param(place) for place in range(8))
         limit, overlap = b.min(b.buffer(LIMIT, I64).load(), most), b.buffer(OVERLAP, F32).load()
         with b.when(~((overlap >= 0.0) & (overlap <= 1.0))):
             b.buffer(STATUS, I64).store(1)
         with b.loop(b.begin, b.end) as task:
-            memory = b.buffer(WORK, I32).at(task % together * work)
-            keys = Keys(b, memory, boxes, U32)
-            count = b.variable(b.const(I64, 0))
-            with b.when(limit > 0):
-                count.set(_candidates(b, keys, b.buffer(SCORES, F32).at(task * boxes), boxes, limits_scores=limits_scores))
-                keys.sort(sort, count.value)
-            parts = memory.at(boxes * work_words()[0]).of(F32)
-            kept = _Kept(b, parts, most + PADDING, b.buffer(KEPT, I32).at(task * most), overlap)
-            source = b.buffer(BOXES, F32).at(task // classes * boxes * 4)
-            with b.loop(0, count.value) as place, b.when(kept.count.value < limit):
-                number = keys.places.load(place)
-                kept.offer(_box(b, source.at(number.to(I64) * 4), centers=centers), number)
-            b.buffer(COUNTS, I64).store(kept.count.value, task)
+            slot, group = task % together, task // together
+            part, row = group % parts, group // parts * together + slot
+            with b.when(row < every):
+                memory, counts = b.buffer(WORK, I32).at(slot * work), b.buffer(COUNTS, I64)
+                keys, candidates = Keys(b, memory, boxes, U32), memory.at(work - 1)
+                with b.when(part.eq(0)):
+                    count = b.variable(b.const(I64, 0))
+                    with b.when(limit > 0):
+                        scores = b.buffer(SCORES, F32).at(row * boxes)
+                        count.set(_candidates(b, keys, scores, boxes, limits_scores=limits_scores))
+                        keys.sort(sort, count.value)
+                    candidates.store(count.value.to(I32))
+                    counts.store(0, row)
+                places = memory.at(boxes * work_words()[0]).of(F32)
+                kept = _Kept(b, places, most + PADDING, b.buffer(KEPT, I32).at(row * most), overlap)
+                kept.count.set(counts.load(row))
+                source = b.buffer(BOXES, F32).at(row // classes * boxes * 4)
+                last = b.min((part + 1) * share, candidates.load().to(I64))
+                with b.loop(part * share, last) as place, b.when(kept.count.value < limit):
+                    number = keys.places.load(place)
+                    kept.offer(_box(b, source.at(number.to(I64) * 4), centers=centers), number)
+                counts.store(kept.count.value, row)
 
 
 def _candidates(b: Kernel, keys: Keys, scores: Pointer, boxes: Register, *, limits_scores: bool) -> Register:

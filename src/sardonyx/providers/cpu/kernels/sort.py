@@ -118,6 +118,8 @@ class SuppressSpec:
 
 
 _LIMIT, _OVERLAP, _LEAST = 2, 3, 4
+_PART_PAIRS = 1 << 24
+"""How many overlaps a task computes about, while a run that is to end has to wait."""
 _NUMBERS = {_LIMIT: DataType.INT64, _OVERLAP: DataType.FLOAT, _LEAST: DataType.FLOAT}
 
 
@@ -177,7 +179,7 @@ def non_max_suppression(low: Lowering, group: Group, spec: SuppressSpec) -> None
     most = M if spec.limit is None else minimum(M, spec.limit)
     together = 1 if low.threads == 1 else _TASKS_PER_THREAD * low.threads
     per_box, per_kept = suppress.work_words()
-    words = M * per_box + (most + suppress.PADDING) * per_kept
+    words = M * per_box + (most + suppress.PADDING) * per_kept + 1
     kept, counts = low.temporary(DataType.INT32, (N * C, most)), low.temporary(DataType.INT64, (N * C,))
     work = low.temporary(DataType.INT32, (together, words))
     numbers = [
@@ -190,7 +192,10 @@ def non_max_suppression(low: Lowering, group: Group, spec: SuppressSpec) -> None
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         if sizes(M) > MOST_KEYS:
             raise InvalidArgument(f"NonMaxSuppression of {sizes(M)} boxes; at most {MOST_KEYS} are possible")
-        return [max(sizes(C), 1), sizes(M), sizes(most), together, sizes(words)], max(sizes.product((N, C)), 0)
+        share = max(64, _PART_PAIRS // max(sizes(most), 1))
+        parts, every = max(1, -(-sizes(M) // share)), max(sizes.product((N, C)), 0)
+        params = [max(sizes(C), 1), sizes(M), sizes(most), together, sizes(words), parts, share, every]
+        return params, -(-every // together) * parts * together
 
     buffers = [boxes, scores, *numbers, kept, counts, work, STATUS]
     low.step(group, symbol, buffers, writes=[5, 6, 7], plan=plan, together=together, failure=_FAILURE)
