@@ -26,7 +26,7 @@ PADDING = 32
 
 
 def work_words() -> tuple[int, int]:
-    """Return how many words of 32 bits a class needs for each box and for each that may be kept, plus PADDING; 1 word more in all."""
+    """Return how many words of 32 bits a class needs for each box and for each that may be kept, plus PADDING; and one besides."""
     return 4, 5
 
 
