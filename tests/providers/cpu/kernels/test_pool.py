@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import helper
 from support.channels_last import compare, model_of, nhwc, random
-from support.cpu_run import LEVELS, assert_same_bits, cpu_session, steps_of
+from support.cpu_run import LEVELS, assert_same_bits, cpu_session, reference, steps_of
 from support.models import model as text_model
 
 from sardonyx import GraphOptimizationLevel, InferenceSession, SessionOptions
@@ -179,3 +179,28 @@ def test_scales_that_are_computed_are_left_to_the_reference() -> None:
     )
     first = InferenceSession(to_bytes(text_model(body)), providers=[nhwc()]).explain()[0]
     assert "input 1 is not one constant number" in next(iter(first.declined.values()))
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+@pytest.mark.parametrize(
+    ("attributes", "shape"),
+    [
+        ("kernel_shape = [3, 3]", "1,7,9,5"),
+        ("kernel_shape = [3, 2], strides = [2, 1], pads = [1, 0, 1, 1]", "2,8,6,19"),
+        ("kernel_shape = [2, 2], dilations = [2, 3], ceil_mode = 1, strides = [3, 2]", "1,9,9,64"),
+        ("kernel_shape = [3]", "2,11,3"),
+        ('kernel_shape = [2, 2, 2], auto_pad = "SAME_UPPER"', "1,3,4,5,3"),
+    ],
+)
+def test_pools_that_have_their_channels_last(kind: str, attributes: str, shape: str) -> None:
+    """NhwcMaxPool of com.microsoft, as the reference provider computes it, and what follows it in its store."""
+    rank = shape.count(",") + 1
+    made = ",".join("?" * rank)
+    body = f"""graph(x: {kind}[{shape}]) -> (y: {kind}[{made}], w: float[{made}]) {{ s: float[] = 0.1 z: {kind}[] = 3
+        y = com.microsoft.NhwcMaxPool(x) {{{attributes}}} a = com.microsoft.NhwcMaxPool(x) {{{attributes}}}
+        w = DequantizeLinear(a, s, z) }}"""
+    sizes = [int(size) for size in shape.split(",")]
+    feeds = {"x": np.random.default_rng(0).integers(0, 256, sizes).astype(np.uint8).view(kind)}
+    for threads in (1, 2):
+        for found, wanted in zip(cpu_session(body, threads=threads).run(None, feeds), reference(body, feeds), strict=True):
+            assert_same_bits(found, wanted)

@@ -60,8 +60,9 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "SimplifiedLayerNormalization",
         f"{_NHWC}InstanceNormalization",
     ),
-    "pool": tuple(
-        f"{_NHWC}{name}" for name in ("AveragePool", "LpPool", "MaxPool", "QLinearAveragePool", "QLinearGlobalAveragePool")
+    "pool": (
+        f"{_CONTRIB}NhwcMaxPool",
+        *(f"{_NHWC}{name}" for name in ("AveragePool", "LpPool", "MaxPool", "QLinearAveragePool", "QLinearGlobalAveragePool")),
     ),
     "qconv": (f"{_NHWC}ConvInteger", f"{_NHWC}QLinearConv"),
     "quantized.gather_blocks": (f"{_CONTRIB}GatherBlockQuantized",),

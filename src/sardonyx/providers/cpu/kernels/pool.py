@@ -1,4 +1,6 @@
-"""Pools over windows of channels-last data: MaxPool, AveragePool, LpPool; of com.microsoft QLinearAveragePool and its global form.
+"""Pools over windows of channels-last data: MaxPool, AveragePool, LpPool, and those of com.microsoft.
+
+These are NhwcMaxPool, QLinearAveragePool and QLinearGlobalAveragePool.
 
 Integers of 8 bits stay what they are in memory. They are averaged, and rounded to integers again, as onnxruntime does it:
 
@@ -57,7 +59,7 @@ def claim(node: Node) -> PoolSpec | str:
     """Return what a pool folds, or why it cannot be compiled."""
     data, result, view = given(node.inputs[0]), node.outputs[0], Pool.of(node)
     types = {data.dtype, result.dtype}
-    if types != {DataType.FLOAT} and not (node.op_type == "MaxPool" and len(types) == 1 and data.dtype in _BYTES):
+    if types != {DataType.FLOAT} and not (fold_name(node, view) == "max" and len(types) == 1 and data.dtype in _BYTES):
         return f"{node.op_type} of elements of type {data.dtype}"
     if len(node.outputs) > 1 and node.outputs[1].use_count:
         return "where the greatest elements are is asked for"
@@ -71,7 +73,7 @@ def claim(node: Node) -> PoolSpec | str:
 
 def fold_name(node: Node, view: Pool) -> str:
     """Return the name in FOLDS of what a pool does with a window."""
-    return f"norm{view.order:.0f}" if node.op_type == "LpPool" else {"MaxPool": "max", "AveragePool": "mean"}[node.op_type]
+    return f"norm{view.order:.0f}" if node.op_type == "LpPool" else {"AveragePool": "mean"}.get(node.op_type, "max")
 
 
 def windows_problem(node: Node, view: Pool) -> str | None:
@@ -153,6 +155,7 @@ class PoolKernel:
 
 @lowers("QLinearAveragePool", claim=claim_quantized, joins=joins_alone, domain=NHWC_DOMAIN, inputs=4)
 @lowers("QLinearGlobalAveragePool", claim=claim_global, joins=joins_alone, domain=NHWC_DOMAIN, inputs=4)
+@lowers("NhwcMaxPool", claim=claim, joins=joins_alone, domain="com.microsoft")
 @lowers("AveragePool", "LpPool", "MaxPool", claim=claim, joins=joins_alone, domain=NHWC_DOMAIN)
 def lower(low: Lowering, group: Group, spec: PoolSpec) -> None:
     """Add the step that folds every window."""

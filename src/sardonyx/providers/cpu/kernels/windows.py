@@ -39,7 +39,8 @@ _LARGEST = 1 << 31
 def channels_of(node: Node, value: Value) -> Shape:
     """Return the channels of a data tensor of `node`, as a shape of one dimension."""
     shape = value.shape or ()
-    return shape[-1:] if node.domain == NHWC_DOMAIN or node.flag("channels_last") else shape[1:2]
+    is_last = node.domain == NHWC_DOMAIN or node.flag("channels_last") or node.op_type == "NhwcMaxPool"
+    return shape[-1:] if is_last else shape[1:2]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
