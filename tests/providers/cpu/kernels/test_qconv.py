@@ -230,6 +230,21 @@ def test_a_zero_point_that_the_run_shows(C: int, shape: tuple[int, ...]) -> None
     equal(quantized_model(nodes, inputs, constants, np.float32), feeds)
 
 
+@pytest.mark.parametrize("computed", [["xs"], ["ws"], ["ys", "yz"], ["xs", "xz", "ws", "ys", "yz"]])
+@pytest.mark.parametrize("w", [(20, 16, 3, 3), (33, 16, 1, 1), (16, 1, 3, 3), (20, 3, 3, 3)])
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+def test_scales_that_the_run_shows(w: tuple[int, ...], computed: list[str], kind: Any) -> None:
+    """Scales and zero points of x, w and y may be fed, of one element in any number of dimensions."""
+    C = w[1] if w[1] > 1 else w[0]
+    constants = _constants(random_bytes(np.int8, *w), kind, kind)
+    fed = {name: np.asarray(constants.pop(name)) for name in computed}
+    fed = {name: array if array.ndim or name == "xs" else array.reshape(1) for name, array in fed.items()}
+    node = helper.make_node("QLinearConv", [*_INPUTS, "b"], ["y"], pads=[1, 1, 1, 1], group=C // w[1])
+    inputs = {"x": (kind, ["n", C, "h", "w"]), **{name: (array.dtype.type, array.shape) for name, array in fed.items()}}
+    model = quantized_model([node], inputs, constants, kind)
+    equal(model, [{**feed, **fed} for feed in _feeds(C, kind)])
+
+
 @pytest.mark.parametrize("shape", [(2, 3), (3,)])
 def test_scales_that_do_not_fit_are_refused(shape: tuple[int, ...]) -> None:
     """Neither one scale nor one for each channel: the message says what was expected."""

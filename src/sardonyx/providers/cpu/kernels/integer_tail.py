@@ -40,8 +40,8 @@ __all__ = [
 COLUMN, WHOLE, ONE = "c", "w", "o"
 """How an operand is read: one element for each channel, one for each element of the result, or one for all."""
 
-_MULTIPLIER = -1
-"""The argument of `requantized` that is the factor of a channel, until operands are numbered."""
+_MULTIPLIER, _ZERO = -1, -2
+"""The arguments of `requantized` that are the factor of a channel and a computed zero point, until operands are numbered."""
 
 
 def joins_integer(group: Group, spec: object, member: Member, value: Value) -> bool:
@@ -101,13 +101,13 @@ class IntegerTail:
         return WHOLE not in self.code.ways
 
 
-def requantized(kind: Type, zero_point: int) -> ElementExpr:
+def requantized(kind: Type, zero_point: int | None) -> ElementExpr:
     """Return a sum times its channel's multiplier, rounded to nearest, ties to even, plus the zero point, saturated to `kind`.
 
-    NaN becomes the least number. Source: ONNX QLinearConv-10.
+    NaN becomes the least number. A zero point of None is an operand. Source: ONNX QLinearConv-10.
     """
     scaled = argument(0, I32).to(F32) * argument(_MULTIPLIER, F32)
-    return round_saturated(scaled, scalar(zero_point, I32), kind)
+    return round_saturated(scaled, argument(_ZERO, kind).to(I32) if zero_point is None else scalar(zero_point, I32), kind)
 
 
 def multipliers(scales: tuple[Array, Array, Array], M: int) -> Array:
@@ -117,7 +117,9 @@ def multipliers(scales: tuple[Array, Array, Array], M: int) -> Array:
         return np.ascontiguousarray(np.broadcast_to(x_scale * w_scale / y_scale, (M,)))
 
 
-def integer_tail(low: Lowering, group: Group, head: ElementExpr | None = None, multiplier: Buffer | None = None) -> IntegerTail:
+def integer_tail(
+    low: Lowering, group: Group, head: ElementExpr | None = None, multiplier: Buffer | None = None, zero: Buffer | None = None
+) -> IntegerTail:
     """Return the group's tail.
 
     Args:
@@ -125,6 +127,7 @@ def integer_tail(low: Lowering, group: Group, head: ElementExpr | None = None, m
         group: the product and what follows.
         head: the element that the product's operator makes of the sum, as `requantized` gives it; None for the sum itself.
         multiplier: the factor of each channel that the head reads.
+        zero: the zero point that the head reads, where that is no number.
     """
     expr, values = low.epilogue(group, head)
     operands = [low.of(value) for value in values]
@@ -132,6 +135,9 @@ def integer_tail(low: Lowering, group: Group, head: ElementExpr | None = None, m
     if multiplier is not None:
         operands, ways = [*operands, multiplier], [*ways, COLUMN]
         expr = substitute(expr, {_MULTIPLIER: argument(len(operands), F32)})
+    if zero is not None:
+        operands, ways = [*operands, zero], [*ways, ONE]
+        expr = substitute(expr, {_ZERO: argument(len(operands), element_type(zero.dtype) or I32)})
     kinds = tuple(element_type(buffer.dtype) or F32 for buffer in operands)
     return IntegerTail(IntegerTailCode(expr, "".join(ways), kinds), tuple(operands))
 

@@ -10,6 +10,7 @@ An offset is a constant; where the zero point of the input is known only when th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -27,7 +28,7 @@ from sardonyx.providers.cpu.operands import constant_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
-__all__ = ["Corrections", "Stored", "SumParts", "correct_sums", "stored_zeros"]
+__all__ = ["Corrections", "Stored", "SumParts", "correct_sums", "map_to", "stored_zeros"]
 
 _HALF_RANGE = 128
 
@@ -108,8 +109,8 @@ def correct_sums(
     starts = low.packed(_offsets, (*numbers, bias, lift), *columns, of=None)
     slopes = low.packed(_offsets, (*numbers, None, 1), *columns, of=None)
     sloped = argument(0, I32) + argument(1, I32) * argument(2, kind).to(I32)
-    repeated = _map(low, argument(0, kind), [one], low.temporary(data, (border,)))
-    offsets = _map(low, sloped, [starts, slopes, one], low.temporary(DataType.INT32, slopes.shape))
+    repeated = map_to(low, _NAME, argument(0, kind), [one], low.temporary(data, (border,)))
+    offsets = map_to(low, _NAME, sloped, [starts, slopes, one], low.temporary(DataType.INT32, slopes.shape))
     return Corrections(one, repeated, offsets, factors)
 
 
@@ -128,7 +129,11 @@ def _offsets(elements: tuple[Array, Array, bool, Array | None, int], groups: int
     return offset_places(offsets.astype(np.int32), groups, width)
 
 
-def _map(low: Lowering, expr: ElementExpr, inputs: list[Buffer], result: Buffer) -> Buffer:
+_NAME = "ZeroPoint"
+
+
+def map_to(low: Lowering, name: str, expr: ElementExpr, inputs: Sequence[Buffer], result: Buffer) -> Buffer:
+    """Add a step that computes each element of `result` from those of `inputs`, which broadcast to it; return `result`."""
     walk = broadcast_walk(result.shape, [buffer.shape for buffer in inputs])
     kinds = tuple(kind for buffer in inputs if (kind := element_type(buffer.dtype)) is not None)
 
@@ -137,5 +142,5 @@ def _map(low: Lowering, expr: ElementExpr, inputs: list[Buffer], result: Buffer)
         return params.words(), params.tasks()
 
     symbol = low.kernel(MapKernel("map", kinds, (expr,), tuple(walk.accesses())))
-    low.move("ZeroPoint", symbol, [*inputs, result], plan)
+    low.move(name, symbol, [*inputs, result], plan)
     return result

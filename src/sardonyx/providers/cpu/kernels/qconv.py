@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from math import prod
 
-import numpy as np
-
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.codegen.kernels.conv import ConvParams
 from sardonyx.codegen.kernels.depthwise import DepthwiseParams
@@ -31,6 +31,7 @@ from sardonyx.codegen.kernels.quantized.dot_filters import pack_dot_filters, spa
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Value
+from sardonyx.ir.shape import product
 from sardonyx.ops.schema import NHWC_DOMAIN
 from sardonyx.ops.views.conv import Conv
 from sardonyx.ops.views.window import Window
@@ -47,12 +48,13 @@ from sardonyx.providers.cpu.kernels.integer_tail import (
     place_integer_epilogue,
     requantized,
 )
-from sardonyx.providers.cpu.kernels.integer_zeros import Stored, SumParts, correct_sums, stored_zeros
+from sardonyx.providers.cpu.kernels.integer_zeros import Stored, SumParts, correct_sums, map_to, stored_zeros
 from sardonyx.providers.cpu.kernels.windows import claim_sliding, conv_axes, is_padded, is_point, place_window
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import constant_of, given
 from sardonyx.providers.cpu.precision import BYTES
 from sardonyx.providers.cpu.sizes import Sizes
+from sardonyx.providers.cpu.steps import Buffer
 
 __all__: list[str] = []
 
@@ -88,10 +90,9 @@ def claim(node: Node) -> IntegerFilters | str:
         return f"results of type {node.outputs[0].dtype}"
     if bias is not None and bias.dtype is not DataType.INT32:
         return f"a bias of type {bias.dtype}"
-    scales = [constant_of(node.inputs[place]) for place in (1, 4, 6, 7)]
-    if any(scale is None for scale in scales) or (bias is not None and bias.constant is None):
-        return "its scales, its bias or the zero point of its result are computed when the model runs"
-    if any(scale is not None and scale.dtype != np.float32 for scale in scales[:3]):
+    if bias is not None and bias.constant is None:
+        return "its bias is computed when the model runs"
+    if any(given(node.inputs[place]).dtype is not DataType.FLOAT for place in (1, 4, 6)):
         return "scales of another type than float"
     if not all(_is_one(node.inputs[place]) for place in (1, 6, 7)):
         return "several scales or zero points of the input or of the result"
@@ -135,13 +136,24 @@ def _is_one(value: Value | None) -> bool:
 def lower(low: Lowering, group: Group, spec: IntegerFilters) -> None:
     """Requantize the sums in the store."""
     node, M = group.node, low.elements(group.node.inputs[spec.filters]).shape[0]
-    scales = tuple(low.elements(node.inputs[place]) for place in (1, 4, 6))
-    kind, zero_point = element_type(node.outputs[0].dtype), low.elements(node.inputs[7])
+    kind, zero = element_type(node.outputs[0].dtype), given(node.inputs[7])
     if kind is None:
         raise ValueError(f"{node!r} has no known type")
-    head = requantized(kind, int(zero_point.reshape(())))
-    multiplier = low.packed(multipliers, scales, M, of=None)
-    _lower(low, group, spec, integer_tail(low, group, head, multiplier), node.input(8))
+    multiplier, number = _multiplier(low, node, M), constant_of(zero)
+    head = requantized(kind, None if number is None else int(number.reshape(())))
+    tail = integer_tail(low, group, head, multiplier, low.of(zero) if number is None else None)
+    _lower(low, group, spec, tail, node.input(8))
+
+
+def _multiplier(low: Lowering, node: Node, M: int) -> Buffer:
+    """Return x_scale * w_scale / y_scale for each of M channels, computed now, or by a step where a scale is no constant."""
+    scales = [given(node.inputs[place]) for place in (1, 4, 6)]
+    if all(scale.constant is not None for scale in scales):
+        return low.packed(multipliers, tuple(low.elements(scale) for scale in scales), M, of=None)
+    held = [low.of(scale) for scale in scales]
+    vectors = [Buffer(buffer.dtype, (product(buffer.shape),), buffer.constant, buffer) for buffer in held]
+    x_scale, w_scale, y_scale = (argument(place, F32) for place in range(3))
+    return map_to(low, "Scale", x_scale * w_scale / y_scale, vectors, low.temporary(DataType.FLOAT, (M,)))
 
 
 @lowers("ConvInteger", claim=claim_integer, joins=joins_integer, domain=NHWC_DOMAIN, inputs=2)
