@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 
+from sardonyx.forks import without_fork
 from sardonyx.formats.flat.blocks import in_blocks
 from sardonyx.formats.flat.reader import read_root
 from sardonyx.formats.flat.schema import Schema
 from sardonyx.formats.flat.schema_circle import CIRCLE as CIRCLE_SCHEMA
 from sardonyx.formats.flat.schema_tflite import TFLITE as TFLITE_SCHEMA
 from sardonyx.formats.model_format import LARGE_BYTES, ModelFile, ModelFormat
-from sardonyx.formats.tflite.load import load
 from sardonyx.ir import Model
 
 __all__ = ["CIRCLE", "TFLITE"]
@@ -21,6 +21,9 @@ def _recognizes(schema: Schema, file: ModelFile) -> bool:
 
 
 def _load(schema: Schema, file: ModelFile) -> Model:
+    with without_fork():
+        from sardonyx.formats.tflite.load import load  # which a model that is known does not need
+
     return load(file, schema)
 
 
