@@ -32,10 +32,11 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from sardonyx.codegen.emit.bfloat_dots import flushed, widened
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.dots import sum_of_bytes
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import BF16, F32, I8, I32, PTR, U8, U32, VOID, Type
+from sardonyx.codegen.emit.types import BF16, F32, I8, I32, PTR, U8, VOID, Type
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
@@ -47,8 +48,6 @@ TILE = 16
 """Rows of a tile, and words of a row."""
 
 _TILES = 8
-_LEAST_NORMAL = 2.0**-126
-_HIGH = 0xFFFF0000
 
 Meaning = Callable[[Function, Pointer, Pointer, Pointer], None]
 """`meaning(b, total, left, right)`: total += left right, of tiles in memory, row after row."""
@@ -88,22 +87,11 @@ def _bfloats(b: Function, total: Pointer, rows: Pointer, columns: Pointer) -> No
     with b.loop(0, TILE * TILE, TILE) as row:
         sums = [b.variable(b.const(F32.vector(TILE), 0.0)) for _ in range(2)]
         with b.loop(0, TILE) as k:
-            left, right = _halves(b, rows.load(row + k).splat(TILE)), _halves(b, columns.load(k * TILE, TILE))
+            left, right = widened(b, rows.load(row + k).splat(TILE)), widened(b, columns.load(k * TILE, TILE))
             for found, x, y in zip(sums, left, right, strict=True):
-                found.set(_flushed(b, b.fma(x, y, found.value)))
-        both = _flushed(b, sums[0].value + sums[1].value)
-        total.store(_flushed(b, _flushed(b, total.load(row, TILE)) + both), row, TILE)
-
-
-def _halves(b: Function, words: Register) -> list[Register]:
-    """Return the even and the odd bfloat16 of words, as float32."""
-    bits = words.bits_as(U32)
-    return [_flushed(b, half.bits_as(F32)) for half in (bits << 16, bits & _HIGH)]
-
-
-def _flushed(b: Function, x: Register) -> Register:
-    """Return x, with a zero of its sign for a denormal number."""
-    return b.select(b.abs(x) < _LEAST_NORMAL, b.call_math("copysign", x.like(0.0), x), x)
+                found.set(flushed(b, b.fma(flushed(b, x), flushed(b, y), found.value)))
+        both = flushed(b, sums[0].value + sums[1].value)
+        total.store(flushed(b, flushed(b, total.load(row, TILE)) + both), row, TILE)
 
 
 TILE_DOTS = (

@@ -15,7 +15,7 @@ from sardonyx.codegen.target import Target, available_levels, emulated_target, h
 from sardonyx.dtypes import Array, DataType
 
 BFLOAT = DataType.BFLOAT16.numpy
-TARGETS = [*map(host_target, available_levels()), emulated_target("avx512", ["avx512bf16"])]
+TARGETS = [*map(host_target, available_levels()), emulated_target("avx512", ["avx512bf16"]), emulated_target("neon", ["bf16"])]
 
 
 def _engine(target: Target) -> Engine:
