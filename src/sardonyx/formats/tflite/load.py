@@ -1,6 +1,7 @@
 """TensorFlow Lite and Circle files to models.
 
-Metadata of the file that is text becomes metadata of the model under its own name; signatures and variables become JSON there.
+Metadata of the file that is text becomes metadata of the model under its own name, text files that come with it under `file:`
+and their names; signatures and variables become JSON there.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from sardonyx.formats.flat.reader import read_root
 from sardonyx.formats.flat.schema import Schema
 from sardonyx.formats.model_format import ModelFile
 from sardonyx.formats.tflite import SIGNATURES, STATES
+from sardonyx.formats.tflite.associated import texts
 from sardonyx.formats.tflite.builder import DOMAIN, OPSET, GraphBuilder
 from sardonyx.formats.tflite.operators import load_all
 from sardonyx.formats.tflite.operators.custom import CUSTOM_DOMAIN
@@ -58,7 +60,7 @@ def load(file: ModelFile, schema: Schema, subgraph: int = 0) -> Model:
 
 
 def _metadata(program: Program, variables: Variables, subgraph: int, names: dict[str, dict[int, str]]) -> dict[str, str]:
-    found = {}
+    found = {f"file:{name}": text for name, text in texts(program.file.content).items()}
     for table in program.table.tables("metadata"):
         data = program.buffers.data(table.integer("buffer"), table)
         text = data.rstrip(b"\0")
