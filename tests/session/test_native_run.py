@@ -1,7 +1,6 @@
 """Runs that machine code takes, and all that it leaves to Python."""
 
-from __future__ import annotations
-
+import contextlib
 import gc
 import os
 import pickle
@@ -439,6 +438,15 @@ def test_very_large_results_stay_in_python(model: str, limit: int) -> None:
     held = learned(held, exceeds)
     with pytest.raises(AssertionError), only_native(held):
         held.run(None, exceeds)
+
+
+@pytest.mark.parametrize(("count", "is_native"), [(1 << 13, True), ((1 << 13) + 1, False)])
+def test_large_results_of_a_counted_length_stay_in_python(count: int, is_native: bool) -> None:
+    """From 64 KiB on, as long as they could be."""
+    feed = {"x": np.ones(count, np.float32)}
+    held = learned(session("graph(x: float[n]) -> (y: int64[1, m]) {\n y = NonZero(x)\n}"), feed)
+    with contextlib.nullcontext() if is_native else pytest.raises(AssertionError), only_native(held):
+        held.run(None, feed)
 
 
 def test_an_index_out_of_range_is_worded_by_python() -> None:

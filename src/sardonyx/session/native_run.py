@@ -33,6 +33,8 @@ __all__ = ["MOST_SCRATCH_BYTES", "Key", "NativeRuns", "scratch_for"]
 _SHAPES_KEPT = 16
 _MOST_RESULT_BYTES = 1 << 23
 """How much memory the results of a run may take: what the allocator of the process takes from blocks that it keeps."""
+_MOST_COUNTED_BYTES = 1 << 16
+"""The same where only the run shows how long results are: large ones are copied for longer than a run in Python takes."""
 MOST_SCRATCH_BYTES = 1 << 18
 """How much memory one lane may work in."""
 _NO_GENERATION = -1
@@ -257,7 +259,8 @@ def scratch_for(bound: Bound) -> Array:
 
 def _is_small(sizes: BoundStep) -> bool:
     specs = _greatest(sizes.bound)
-    return sizes.bound.scratch_bytes <= MOST_SCRATCH_BYTES and sum(map(size_bytes, specs)) <= _MOST_RESULT_BYTES
+    most = _MOST_COUNTED_BYTES if sizes.bound.counted else _MOST_RESULT_BYTES
+    return sizes.bound.scratch_bytes <= MOST_SCRATCH_BYTES and sum(map(size_bytes, specs)) <= most
 
 
 def _makes_none(bound: Bound) -> bool:
