@@ -3,9 +3,9 @@
     python benchmarks/real_packages.py --ours VENV/bin/python --theirs VENV/bin/python [NAME ...]
 
 One environment has packages/onnxruntime, the other ONNX Runtime's own wheel; both have the packages to be compared, such as
-`pip install magika rapidocr-onnxruntime silero-vad onnxslim skl2onnx`. A package that is missing in either is passed over.
-Nothing is fetched: openwakeword has its models in its wheel up to 0.4.0, and fetches them later. Each is run in a process of its
-own, and its results compared: texts exactly, numbers within 1e-3.
+`pip install magika rapidocr-onnxruntime silero-vad onnxslim skl2onnx ddddocr nudenet faster-whisper`. A package that is missing in
+either is passed over. Nothing is fetched: openwakeword has its models in its wheel up to 0.4.0, and fetches them later. Each is run
+in a process of its own, and its results compared: texts exactly, numbers within 1e-3.
 """
 
 from __future__ import annotations
@@ -77,6 +77,35 @@ time = np.arange(43844) / 22050
 wave = (np.sin(2 * np.pi * 440 * time) + 0.5 * np.sin(2 * np.pi * 660 * time)).astype(np.float32)
 found = Model(build_icassp_2022_model_path(FilenameSuffix.onnx)).predict(wave[None, :, None])
 answer({key: [float(value.mean()), *value.max(axis=(0, 1)).astype(float).tolist()] for key, value in found.items()})
+""",
+    "ddddocr": """
+import cv2
+import numpy as np
+import ddddocr
+image = np.full((64, 200, 3), 255, np.uint8)
+cv2.putText(image, "a3Kf", (20, 48), cv2.FONT_HERSHEY_SIMPLEX, 1.6, (0, 0, 0), 3)
+png = cv2.imencode(".png", image)[1].tobytes()
+answer([ddddocr.DdddOcr(show_ad=False).classification(png), ddddocr.DdddOcr(det=True, ocr=False, show_ad=False).detection(png)])
+""",
+    "nudenet": """
+import cv2
+import numpy as np
+from nudenet import NudeDetector
+image = np.random.default_rng(0).integers(0, 255, (320, 320, 3)).astype(np.uint8)
+cv2.circle(image, (160, 110), 60, (150, 180, 230), -1)
+found = NudeDetector()
+blob = cv2.dnn.blobFromImage(image, 1 / 255.0, (320, 320), (0, 0, 0), swapRB=True)
+scores = found.onnx_session.run(None, {found.input_name: blob})[0]
+answer([found.detect(image), scores.mean(axis=2).astype(float).tolist()])
+""",
+    "faster-whisper": """
+import numpy as np
+from faster_whisper.vad import VadOptions, get_speech_timestamps, get_vad_model
+rng = np.random.default_rng(0)
+time = np.arange(3 * 16000) / 16000
+wave = np.sin(2 * np.pi * 150 * time) * (np.sin(2 * np.pi * 3 * time) > 0) * 0.4 + rng.standard_normal(len(time)) * 0.01
+wave = np.pad(wave.astype(np.float32), (0, -len(wave) % 512))
+answer([get_speech_timestamps(wave, VadOptions()), get_vad_model()(wave).ravel().astype(float).tolist()])
 """,
     "openwakeword": """
 import inspect

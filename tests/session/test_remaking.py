@@ -56,6 +56,10 @@ def test_attributes_that_packages_read(tmp_path: Path) -> None:
     by_path, by_bytes = ort.InferenceSession(tmp_path / "m.onnx"), ort.InferenceSession(BYTES, enable_fallback=0)
     assert (by_path._model_path, by_path._model_bytes) == (str(tmp_path / "m.onnx"), None)
     assert (by_bytes._model_path, by_bytes._model_bytes) == (None, BYTES)
+    assert [argument.name for argument in by_bytes._inputs_meta] == [argument.name for argument in by_bytes.get_inputs()]
+    assert [argument.name for argument in by_bytes._outputs_meta] == [argument.name for argument in by_bytes.get_outputs()]
+    assert by_bytes._overridable_initializers == by_bytes.get_overridable_initializers()
+    assert by_bytes._model_meta.graph_name == by_bytes.get_modelmeta().graph_name
     assert by_path._sess_options is by_path.get_session_options()
     assert by_path._providers == [CPU, REFERENCE]
     assert isinstance(by_path._sess, NativeSession)

@@ -16,6 +16,7 @@ from sardonyx.forks import without_fork
 from sardonyx.session.interface import SessionInterface
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.providers import CPU, ProviderRequest, check_known
+from sardonyx.session.values import ModelMetadata, NodeArg
 
 if TYPE_CHECKING:
     from sardonyx.session.inference_session import InferenceSession
@@ -133,6 +134,22 @@ class RemadeSession(SessionInterface):
     @property
     def _providers(self) -> list[str]:
         return self.get_providers()
+
+    @property
+    def _inputs_meta(self) -> list[NodeArg]:
+        return self.get_inputs()
+
+    @property
+    def _outputs_meta(self) -> list[NodeArg]:
+        return self.get_outputs()
+
+    @property
+    def _overridable_initializers(self) -> list[NodeArg]:
+        return self.get_overridable_initializers()
+
+    @property
+    def _model_meta(self) -> ModelMetadata:
+        return self.get_modelmeta()
 
     @abc.abstractmethod
     def get_providers(self) -> list[str]:
