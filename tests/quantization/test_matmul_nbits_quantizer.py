@@ -14,6 +14,7 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.quantization.matmul_nbits_quantizer import (
     DefaultWeightOnlyQuantConfig,
     HQQWeightOnlyQuantConfig,
+    KQuantWeightOnlyQuantConfig,
     MatMulNBitsQuantizer,
 )
 from sardonyx.quantization.quant_utils import QuantFormat
@@ -39,6 +40,8 @@ def _quantized(tmp_path: Path, **options: Any) -> Path:
         ({"block_size": 16, "op_types_to_quantize": ("MatMul", "Gather")}, 0.2),
         ({"channel_wised_quantize": True}, 0.2),
         ({"algo_config": HQQWeightOnlyQuantConfig(block_size=16)}, 0.2),
+        ({"algo_config": KQuantWeightOnlyQuantConfig(block_size=16)}, 0.2),
+        ({"algo_config": KQuantWeightOnlyQuantConfig(block_size=32, bits=8)}, 0.01),
         ({"algo_config": DefaultWeightOnlyQuantConfig(block_size=16, accuracy_level=4)}, 0.2),
     ],
 )
@@ -81,7 +84,11 @@ def test_what_is_not_offered_is_refused(options: dict[str, Any], message: str, t
 
 @pytest.mark.parametrize(
     "options",
-    [{"algo_config": HQQWeightOnlyQuantConfig(quant_format=QuantFormat.QDQ)}, {"bits": 2, "quant_format": QuantFormat.QDQ}],
+    [
+        {"algo_config": HQQWeightOnlyQuantConfig(quant_format=QuantFormat.QDQ)},
+        {"algo_config": KQuantWeightOnlyQuantConfig(quant_format=QuantFormat.QDQ)},
+        {"bits": 2, "quant_format": QuantFormat.QDQ},
+    ],
 )
 def test_forms_that_no_operator_takes_are_refused(options: dict[str, Any], tmp_path: Path) -> None:
     """Zero points in floats, and codes of 2 bits, in DequantizeLinear."""

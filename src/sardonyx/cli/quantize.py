@@ -32,6 +32,7 @@ from sardonyx.quantization import (
     CalibrationMethod,
     DefaultWeightOnlyQuantConfig,
     HQQWeightOnlyQuantConfig,
+    KQuantWeightOnlyQuantConfig,
     LayerError,
     MatMulNBitsQuantizer,
     QuantFormat,
@@ -82,7 +83,9 @@ class _Choice:
 @click.option("--random", "drawn", type=click.IntRange(min=1), metavar="N", help="Calibrate on N random feeds, to try it out.")
 @click.option("--batch", type=click.IntRange(min=1), default=32, show_default=True, help="Examples of a feed, where that is open.")
 @click.option("--bits", type=click.Choice(["2", "4", "8"]), help="Weights of products of so many bits, in blocks; no calibration.")
-@click.option("--algorithm", type=click.Choice(["rtn", "hqq"]), default="rtn", show_default=True, help="With --bits: how to round.")
+@click.option(
+    "--algorithm", type=click.Choice(["rtn", "hqq", "k_quant"]), default="rtn", show_default=True, help="With --bits: how to round."
+)
 @click.option("--block-size", type=int, default=32, show_default=True, help="With --bits: weights that share a scale.")
 @click.option("--accuracy-level", type=click.IntRange(0, 4), help="With --bits: 4 lets activations be rounded to 8 bits.")
 @click.option("--symmetric", is_flag=True, help="With --bits: no zero points.")
@@ -184,7 +187,9 @@ def _quantized(model: str, output: Path, choice: _Choice, feeds: Sequence[Mappin
 
 
 def _write_blocks(model: str, output: Path, choice: _Choice) -> None:
-    kind = HQQWeightOnlyQuantConfig if choice.algorithm == "hqq" else DefaultWeightOnlyQuantConfig
+    kind = {"hqq": HQQWeightOnlyQuantConfig, "k_quant": KQuantWeightOnlyQuantConfig}.get(
+        choice.algorithm, DefaultWeightOnlyQuantConfig
+    )
     config = kind(
         block_size=choice.block_size,
         bits=choice.bits or 4,

@@ -22,6 +22,7 @@ from sardonyx.quantization.layer_errors import LayerError, layer_errors
 from sardonyx.quantization.matmul_nbits_quantizer import (
     DefaultWeightOnlyQuantConfig,
     HQQWeightOnlyQuantConfig,
+    KQuantWeightOnlyQuantConfig,
     MatMulNBitsQuantizer,
 )
 from sardonyx.quantization.quant_utils import CalibrationMethod, QuantFormat, QuantizationMode, QuantType
@@ -36,6 +37,7 @@ __all__ = [
     "DynamicQuantConfig",
     "EntropyCalibrater",
     "HQQWeightOnlyQuantConfig",
+    "KQuantWeightOnlyQuantConfig",
     "LayerError",
     "MatMulNBitsQuantizer",
     "MinMaxCalibrater",

@@ -1,4 +1,4 @@
-"""Weights of few bits in blocks, for products whose activations stay floats: by rounding to nearest, or HQQ.
+"""Weights of few bits in blocks, for products whose activations stay floats: by rounding to nearest, HQQ or k-quant.
 
     quantizer = MatMulNBitsQuantizer("model.onnx", bits=4, block_size=32, accuracy_level=4)
     quantizer.process()
@@ -21,14 +21,20 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Graph, Model, Node, Tensor, Value
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.optimize.edit import Names, overridable_values, tensor_of
-from sardonyx.quantization.hqq import quantize_blocks
+from sardonyx.quantization import hqq, kquant
 from sardonyx.quantization.qdq import drop_unused
 from sardonyx.quantization.quant_utils import QuantFormat
 from sardonyx.quantization.shape_inference import prepared
 from sardonyx.tools.models import Given, to_proto
 from sardonyx.tools.onnx_model import OnnxModel
 
-__all__ = ["DefaultWeightOnlyQuantConfig", "HQQWeightOnlyQuantConfig", "MatMulNBitsQuantizer", "WeightOnlyQuantConfig"]
+__all__ = [
+    "DefaultWeightOnlyQuantConfig",
+    "HQQWeightOnlyQuantConfig",
+    "KQuantWeightOnlyQuantConfig",
+    "MatMulNBitsQuantizer",
+    "WeightOnlyQuantConfig",
+]
 
 _MICROSOFT = "com.microsoft"
 _PACKERS = {2: quantize_matmul_2bits, 4: quantize_matmul_4bits, 8: quantize_matmul_8bits}
@@ -36,7 +42,7 @@ _BLOCKED_OPSET = 21
 """From which on DequantizeLinear takes blocks."""
 _FLOATS = (DataType.FLOAT, DataType.FLOAT16)
 _BLOCK_ELEMENTS = 1 << 16
-"""Weights that HQQ works on at once."""
+"""Weights that HQQ and k-quant work on at once."""
 _SIGNED, _UNSIGNED = {4: DataType.INT4, 8: DataType.INT8}, {4: DataType.UINT4, 8: DataType.UINT8}
 
 
@@ -73,6 +79,11 @@ class HQQWeightOnlyQuantConfig(WeightOnlyQuantConfig):
 
     axis: int = 1
     """Accepted: blocks lie along K."""
+
+
+@dataclasses.dataclass(slots=True)
+class KQuantWeightOnlyQuantConfig(WeightOnlyQuantConfig):
+    """Scales and whole zero points that a search finds, by weighted least squares."""
 
 
 class MatMulNBitsQuantizer:
@@ -145,6 +156,9 @@ class MatMulNBitsQuantizer:
         self._wrapped = None
         _Rewriter(self._model, self.config).run(self._excluded, self._included)
         self._model.producer_name = "sardonyx.quantization"
+
+
+_SEARCHING = (HQQWeightOnlyQuantConfig, KQuantWeightOnlyQuantConfig)
 
 
 class _Rewriter:
@@ -247,15 +261,17 @@ class _Rewriter:
         codes = np.zeros((N, blocks, block * bits // 8), np.uint8)
         scales = np.zeros((N, blocks), array.dtype)
         zeros = np.zeros((N, -(-blocks * bits // 8)), np.uint8)
-        if isinstance(self._config, HQQWeightOnlyQuantConfig):
-            by_column, zeros = self._blocks(array, block).transpose(2, 0, 1), np.empty_like(scales)
+        if isinstance(self._config, _SEARCHING):
+            is_hqq, found = isinstance(self._config, HQQWeightOnlyQuantConfig), np.empty((N, blocks), np.float32)
+            by_column, quantize = self._blocks(array, block).transpose(2, 0, 1), (hqq if is_hqq else kquant).quantize_blocks
             step = max(1, _BLOCK_ELEMENTS // (blocks * block))
             for part in (slice(first, first + step) for first in range(0, N, step)):
-                numbers, steps, middles = quantize_blocks(np.ascontiguousarray(by_column[part]), bits)
-                codes[part], scales[part], zeros[part] = _pack(numbers, bits), steps[..., 0], middles[..., 0]
+                numbers, steps, middles = quantize(np.ascontiguousarray(by_column[part]), bits)
+                codes[part], scales[part], found[part] = _pack(numbers, bits), steps[..., 0], middles[..., 0]
+            zeros = found.astype(array.dtype) if is_hqq else _pack(_padded(found.astype(np.uint8), 8 // bits), bits)
         else:
             _PACKERS[bits](codes, array, scales, zeros, block, N, K, self._config.is_symmetric)
-        has_zeros = isinstance(self._config, HQQWeightOnlyQuantConfig) or not self._config.is_symmetric
+        has_zeros = isinstance(self._config, _SEARCHING) or not self._config.is_symmetric
         parts = [(f"Q{bits}", codes), ("scales", scales), *([("zero_points", zeros)] if has_zeros else [])]
         return [self._constant(f"{weights.name}_{name}", Tensor.from_array(part)) for name, part in parts]
 
@@ -264,8 +280,10 @@ class _Rewriter:
         bits, K = self._config.bits, array.shape[0]
         if bits not in _UNSIGNED:
             raise InvalidArgument(f"QDQ and Gather have codes of 4 or 8 bits, got {bits}")
-        if isinstance(self._config, HQQWeightOnlyQuantConfig):
-            raise InvalidArgument("the zero points of HQQ are floats, which only MatMulNBits takes: choose QuantFormat.QOperator")
+        if isinstance(self._config, _SEARCHING):
+            raise InvalidArgument(
+                "weights by HQQ and k-quant are those of MatMulNBits only: choose QuantFormat.QOperator, without Gather"
+            )
         parts = self._blocks(array, block)
         low, high = parts.min(axis=1, initial=0), parts.max(axis=1, initial=0)
         half, top = 1 << (bits - 1), (1 << bits) - 1
@@ -306,6 +324,11 @@ def _is_plain_gemm(node: Node) -> bool:
 
 def _narrow(codes: Array, dtype: DataType) -> Tensor:
     return Tensor.from_array(codes.astype(dtype.numpy))
+
+
+def _padded(codes: Array, multiple: int) -> Array:
+    """Return rows with zeros behind them, so that their length is a multiple of a number."""
+    return np.pad(codes, ((0, 0), (0, -codes.shape[-1] % multiple)))
 
 
 def _pack(codes: Array, bits: int) -> Array:
