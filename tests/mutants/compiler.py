@@ -44,8 +44,8 @@ COMPILER: tuple[Mutation, ...] = (
     Mutation(
         "gemm-batch-into-one-result",
         "codegen/kernels/gemm.py",
-        'first_c = b.buffer(C, F32).at(batch * p["stride_c"])',
-        "first_c = b.buffer(C, F32).at(batch * 0)",
+        'first_c = b.buffer(C, panels.computed).at(batch * p["stride_c"])',
+        "first_c = b.buffer(C, panels.computed).at(batch * 0)",
     ),
     Mutation(
         "gemm-tail-stores-whole-vectors",
@@ -157,8 +157,8 @@ COMPILER: tuple[Mutation, ...] = (
     Mutation(
         "gather-last-task-too-long",
         "codegen/kernels/gather.py",
-        "b.loop(first, b.min(first + block, count))",
-        "b.loop(first, first + block)",
+        "b.min(first + block, count)",
+        "first + block",
         _GATHER_NODES,
     ),
     Mutation(

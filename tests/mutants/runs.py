@@ -119,7 +119,12 @@ RUNS: tuple[Mutation, ...] = (
         "plan.last_use[slot] <= segment.stop",
     ),
     Mutation("bind-what-may-be-a-view", "runtime/bind.py", "and is_local(slot) and slot not in may_escape:", "and is_local(slot):"),
-    Mutation("bind-table-without-bound", "runtime/bind.py", "if len(self._table) > self._capacity:", "if False:"),
+    Mutation(
+        "bind-table-without-bound",
+        "runtime/bind.py",
+        "while len(self._table) > self._capacity and self._kept_bytes > _SMALL_BYTES:",
+        "while False:",
+    ),
     Mutation(
         "bind-latest-of-any-shape", "runtime/bind.py", "if latest is not None and latest[0] == shapes:", "if latest is not None:"
     ),

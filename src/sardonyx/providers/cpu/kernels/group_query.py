@@ -71,6 +71,8 @@ class GroupQuerySpec:
     """The types of lengths."""
     is_packed: bool
     """Whether queries, keys and values lie beside one another in rows of one tensor."""
+    is_smooth: bool
+    """Whether its softmax is smooth: as if there were one more score, 0."""
 
 
 def claim(node: Node) -> GroupQuerySpec | str:
@@ -100,7 +102,8 @@ def claim(node: Node) -> GroupQuerySpec | str:
     softcap = node.number("softcap", 0.0)
     window = window if window > 0 else _NO_WINDOW
     types = kinds[0], kinds[1]
-    return GroupQuerySpec(q, k, v, P, caches[0][2], half, rotation, window, scale, softcap, types, is_packed)
+    is_smooth = node.integer("smooth_softmax", -1) == 1
+    return GroupQuerySpec(q, k, v, P, caches[0][2], half, rotation, window, scale, softcap, types, is_packed, is_smooth)
 
 
 def _heads(node: Node, heads: int, key_heads: int) -> Sequence[Heads | None]:
@@ -222,16 +225,16 @@ def lower(low: Lowering, group: Group, spec: GroupQuerySpec) -> None:
     operands = [_queries(low, group, spec, lengths), keys, values]
     pasts = [group.node.input(place) for place in (_PAST_KEY, _PAST_VALUE)]
     former = None if pasts[0] is None or pasts[1] is None else (low.of(pasts[0]), low.of(pasts[1]))
-    few = Few(True, 0, former, spec.P, q.rows, lengths, spec.window, _sinks(low, group.node, q.count))
+    few = Few(True, 0, former, spec.P, q.rows, lengths, spec.window, _sinks(low, group.node, spec))
     attend(low, group, call, operands, (result, q.strides(dense_strides(result.shape))), _seen(low, group, spec, lengths), few)
 
 
-def _sinks(low: Lowering, node: Node, heads: int) -> tuple[Buffer, ...]:
+def _sinks(low: Lowering, node: Node, spec: GroupQuerySpec) -> tuple[Buffer, ...]:
     """Return the buffer of the sinks, zeros where the softmax is smooth without any; none where it has none."""
     sinks = node.input(_SINK)
     if sinks is not None:
         return (low.of(sinks),)
-    return (low.constant(np.zeros(heads, np.float32)),) if node.integer("smooth_softmax", -1) == 1 else ()
+    return (low.constant(np.zeros(spec.q.count, np.float32)),) if spec.is_smooth else ()
 
 
 def _lengths(low: Lowering, group: Group, spec: GroupQuerySpec) -> Buffer:
