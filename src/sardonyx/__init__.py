@@ -51,6 +51,7 @@ from sardonyx.session.providers import get_all_providers, get_available_provider
 from sardonyx.session.values import ModelMetadata, NodeArg
 
 if TYPE_CHECKING:
+    from sardonyx.capi.session_io_binding import SessionIOBinding
     from sardonyx.custom_ops.definition import Site as OperatorSite
     from sardonyx.custom_ops.expression import expression_op
     from sardonyx.custom_ops.function import PythonOperator, op
@@ -155,6 +156,7 @@ __all__ = [
     "RunTimedOut",
     "RuntimeException",
     "SardonyxError",
+    "SessionIOBinding",
     "SessionOptions",
     "SparseTensor",
     "__version__",
@@ -212,6 +214,7 @@ _LATER: dict[str, tuple[str, ...]] = {
     ),
     "session.context.model_compiler": ("ModelCompiler", "OrtCompileApiFlags"),
     "session.debug_info": ("print_debug_info",),
+    "capi.session_io_binding": ("SessionIOBinding",),
     "session.io_binding": ("IOBinding",),
     "session.memory.live": ("memory_report", "trim"),
     "session.memory.report": ("MemoryReport", "ProcessMemoryReport"),

@@ -256,6 +256,14 @@ def test_output_names_that_are_no_list_are_a_type_error(names: Any) -> None:
         select_outputs(names, ["y"], "m")
 
 
+@pytest.mark.parametrize("name", [3, None, ["y"], {}])
+def test_output_names_that_are_no_texts_are_a_type_error(name: Any) -> None:
+    """Also those that a dictionary cannot have for a key."""
+    assert with_inner_values([name], frozenset(["y"])) == ()
+    with pytest.raises(TypeError, match="output names are texts"):
+        select_outputs([name], ["y"], "m")
+
+
 @pytest.mark.parametrize("ragged", [[["a", "b"], ["c"]], [[1, 2], [3]], [np.ones(2), np.ones(3)], {"a": 1}])
 def test_ragged_lists_are_no_texts(ragged: Any) -> None:
     """Nor are other collections: their text would be that of Python."""

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,6 +40,17 @@ def test_a_session_stays_where_its_new_providers_fail() -> None:
         session.set_providers([CPU], [{}, {}])
     assert session.get_providers() == [REFERENCE]
     assert session.run(None, FEED)[0].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [(3, "provider_options is a list"), ([3], "an entry of provider_options is a dict")]
+)
+def test_options_of_providers_that_are_none_are_a_type_error(options: Any, message: str) -> None:
+    """When a session is made as when its providers change."""
+    with pytest.raises(TypeError, match=message):
+        ort.InferenceSession(BYTES, providers=[CPU], provider_options=options)
+    with pytest.raises(TypeError, match=message):
+        ort.InferenceSession(BYTES).set_providers([CPU], options)
 
 
 def test_a_model_that_is_not_kept_is_said() -> None:

@@ -19,7 +19,8 @@ def test_a_name_gives_the_numbers_of_onnxruntime(name: str, kind: int, vendor: i
 
 
 def test_a_vendor_may_be_given() -> None:
-    """It takes the place of the one that the name implies."""
+    """It takes the place of the one that the name implies; its text is its number."""
+    assert str(OrtDeviceVendorId.INTEL) == "32902"
     assert OrtDevice.make("npu", 0, OrtDeviceVendorId.INTEL).vendor_id() == 0x8086
 
 

@@ -69,6 +69,8 @@ def select_outputs(names: Sequence[str] | None, known: Sequence[str], label: str
         return list(range(len(known)))
     place = {name: index for index, name in reversed(list(enumerate(known)))}
     for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"model {label}: output names are texts, got {name!r:.100}")
         if name not in place:
             raise InvalidArgument(f"model {label}: {unknown_output(name, known)}")
     return [place[name] for name in names]
@@ -76,9 +78,9 @@ def select_outputs(names: Sequence[str] | None, known: Sequence[str], label: str
 
 def with_inner_values(names: object, outputs: frozenset[str]) -> Sequence[str]:
     """Return the names that a run asks for, where they are in a collection and one of them is no output; else none."""
-    if not isinstance(names, Collection) or isinstance(names, (str, bytes)) or outputs.issuperset(names):
+    if not isinstance(names, Collection) or isinstance(names, (str, bytes)) or not all(isinstance(name, str) for name in names):
         return ()
-    return tuple(names) if all(isinstance(name, str) for name in names) else ()
+    return () if outputs.issuperset(names) else tuple(names)
 
 
 def unknown_output(name: object, known: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, cast
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.arguments import as_list
+from sardonyx.arguments import as_list, as_mapping
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import Fail
 from sardonyx.forks import without_fork
@@ -177,11 +177,12 @@ def model_of(given: OnnxValue) -> OnnxValue:
 def with_providers(
     arguments: Arguments, providers: Sequence[ProviderRequest] | None, options: Iterable[Mapping[str, object]] | None
 ) -> Arguments:
-    """Return arguments with other providers, as `InferenceSession` takes them."""
+    """Return arguments with other providers, as `InferenceSession` takes them; raises TypeError for what is no list of them."""
+    each = None if options is None else as_list("provider_options", options)
     return dataclasses.replace(
         arguments,
-        providers=providers if isinstance(providers, (NoneType, str)) else tuple(providers),
-        provider_options=None if options is None else tuple(options),
+        providers=providers if isinstance(providers, (NoneType, str)) else tuple(as_list("providers", providers)),
+        provider_options=None if each is None else tuple(as_mapping("an entry of provider_options", one) for one in each),
     )
 
 

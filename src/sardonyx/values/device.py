@@ -6,6 +6,7 @@ OrtDevice(OrtDevice.cpu(), 0, 0)          a device by type, memory type and inde
 
 from __future__ import annotations
 
+import enum
 import operator
 from typing import SupportsIndex
 
@@ -16,7 +17,7 @@ from sardonyx.values.named import NamedEnum
 __all__ = ["CPU", "OrtDevice", "OrtDeviceMemoryType", "OrtDeviceVendorId", "device_of"]
 
 
-class OrtDeviceVendorId(NamedEnum):
+class OrtDeviceVendorId(enum.IntEnum):
     """The PCI vendor numbers of device makers."""
 
     NONE = 0
