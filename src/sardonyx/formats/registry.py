@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import sys
 import warnings
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from sardonyx.cancellation import raise_interrupt
 from sardonyx.errors import InvalidArgument, describe
 from sardonyx.forks import new_lock, without_fork
 from sardonyx.formats.model_format import ModelFile, ModelFormat
+from sardonyx.installed import installed_points, search_path
 
 __all__ = ["GROUP", "all_formats", "find_format", "format_for_path", "register_format", "registered_formats", "unregister_format"]
 
@@ -70,7 +70,7 @@ def registered_formats() -> tuple[ModelFormat, ...]:
 
 def all_formats() -> tuple[ModelFormat, ...]:
     """Return every format there is, built-in ones first."""
-    return (*_built_in(), *_installed(tuple(sys.path)), *_REGISTERED)
+    return (*_built_in(), *_installed(search_path()), *_REGISTERED)
 
 
 def find_format(file: ModelFile) -> ModelFormat | None:
@@ -86,7 +86,7 @@ def find_format(file: ModelFile) -> ModelFormat | None:
             if found.recognizes(file):
                 return found
     is_onnx = start[:1] == b"\x08" and start[1:2] < b"\x80" and start[2:3] in _FIELDS_OF_ONNX and len(start) > 2
-    for known in (*_REGISTERED, *(() if is_onnx else _installed(tuple(sys.path)))):
+    for known in (*_REGISTERED, *(() if is_onnx else _installed(search_path()))):
         if _recognizes(known, file):
             return known
     return None
@@ -137,13 +137,9 @@ def _recognizes(known: ModelFormat, file: ModelFile) -> bool:
 
 @functools.lru_cache(maxsize=8)
 def _installed(path: tuple[str, ...]) -> tuple[ModelFormat, ...]:
-    """Return the formats of the packages on `path`, which is sys.path; a change of the path is a new search."""
-    with without_fork():
-        from importlib.metadata import entry_points
-
-        points = sorted(entry_points(group=GROUP), key=lambda point: point.name)
+    """Return the formats of the packages on `path`, the `search_path`; a change of it is a new search."""
     found: list[ModelFormat] = []
-    for point in points:
+    for point in installed_points(GROUP, path):
         package = point.dist.name if point.dist is not None else "an installed package"
         named = f"{point.value}, which {package} names as {point.name!r} of {GROUP}"
         try:

@@ -13,13 +13,13 @@ They take part in every session; each rule and pass can be disabled by its name.
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sardonyx.custom_ops.definition import OperatorSource
 from sardonyx.errors import OptimizationError, describe
 from sardonyx.forks import without_fork
+from sardonyx.installed import installed_points, search_path
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -105,7 +105,7 @@ def _problem_of_pass(item: Any, functions: Sequence[str] = ("run",)) -> str | No
 
 
 def _installed(group: str, on_error: OnError) -> tuple[Any, ...]:
-    items, errors = _loaded(group, tuple(sys.path))
+    items, errors = _loaded(group, search_path())
     for message in errors:
         on_error(message)
     return items
@@ -113,17 +113,13 @@ def _installed(group: str, on_error: OnError) -> tuple[Any, ...]:
 
 @functools.lru_cache(maxsize=8)
 def _loaded(group: str, path: tuple[str, ...]) -> tuple[tuple[object, ...], tuple[str, ...]]:
-    """Return what the packages on `path`, which is sys.path, name in a group, and what is wrong.
+    """Return what the packages on `path`, the `search_path`, name in a group, and what is wrong.
 
     A change of the path is a new search.
     """
-    with without_fork():
-        from importlib.metadata import entry_points
-
-        points = sorted(entry_points(group=group), key=lambda point: point.name)
     items: list[object] = []
     errors: list[str] = []
-    for point in points:
+    for point in installed_points(group, path):
         try:
             items += _load(group, point)
         except OptimizationError as error:

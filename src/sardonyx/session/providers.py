@@ -6,13 +6,13 @@ import contextlib
 import functools
 import importlib
 import importlib.util
-import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from sardonyx.errors import EPFail, InvalidArgument, SardonyxError, blamed, describe
 from sardonyx.forks import without_fork
+from sardonyx.installed import installed_points, search_path
 from sardonyx.provider import Layout, Provider
 from sardonyx.session.stages.provider_list import warn_left_out
 from sardonyx.spelling import nearest
@@ -70,16 +70,13 @@ Wanted: TypeAlias = tuple[str, dict[str, str], Provider | None]
 
 
 def _installed() -> dict[str, EntryPoint]:
-    return _entry_points(tuple(sys.path))
+    return _entry_points(search_path())
 
 
 @functools.lru_cache(maxsize=8)
 def _entry_points(path: tuple[str, ...]) -> dict[str, EntryPoint]:
-    """Return the providers of the packages on `path`, which is sys.path: a change of it is a new search."""
-    with without_fork():
-        from importlib.metadata import entry_points  # a quarter of the time of `import sardonyx`
-
-        return {point.name: point for point in entry_points(group=GROUP)}
+    """Return the providers of the packages on `path`, the `search_path`: a change of it is a new search."""
+    return {point.name: point for point in installed_points(GROUP, path)}
 
 
 def get_available_providers() -> list[str]:
@@ -90,13 +87,13 @@ def get_available_providers() -> list[str]:
 
 def _own() -> dict[str, str]:
     """Return the providers of this package whose requirements are installed: name -> module and function."""
-    optional = {name: place for name, (package, place) in _OPTIONAL.items() if _is_installed(package, tuple(sys.path))}
+    optional = {name: place for name, (package, place) in _OPTIONAL.items() if _is_installed(package, search_path())}
     return {CPU: _BUILT_IN[CPU], **optional, REFERENCE: _BUILT_IN[REFERENCE]}
 
 
 @functools.lru_cache(maxsize=32)
 def _is_installed(package: str, path: tuple[str, ...]) -> bool:
-    """Return whether `package` is on `path`, which is sys.path: a change of it is a new search."""
+    """Return whether `package` is on `path`, the `search_path`: a change of it is a new search."""
     return importlib.util.find_spec(package) is not None
 
 
@@ -111,7 +108,7 @@ def missing_providers() -> dict[str, str]:
     absent = {
         name: f"the package {package} is not installed: pip install {package}"
         for name, (package, _) in _OPTIONAL.items()
-        if not _is_installed(package, tuple(sys.path))
+        if not _is_installed(package, search_path())
     }
     return absent | {name: problem for name in get_available_providers() if (problem := _import_problem(name))}
 

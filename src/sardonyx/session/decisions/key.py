@@ -22,6 +22,7 @@ import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.config import LIMITS, settings_in_force
+from sardonyx.installed import search_path
 from sardonyx.ir import Dim
 from sardonyx.provider import Capability, Provider
 from sardonyx.session.settings.settings import MemorySettings, PlacementSettings, SaveSettings, Settings
@@ -77,7 +78,7 @@ def key_of(model: str, settings: Settings, providers: Sequence[Provider]) -> str
     if not _is_plain(settings):
         return None
     able = remembering(providers)
-    sources, packages = stamp_of("sardonyx"), installed_packages(tuple(sys.path))
+    sources, packages = stamp_of("sardonyx"), installed_packages(search_path())
     if able is None or sources is None or "llvmlite-" not in packages:
         return None
     try:
@@ -121,7 +122,7 @@ def _is_plain(settings: Settings) -> bool:
 
 @functools.lru_cache(maxsize=8)
 def installed_packages(path: tuple[str, ...]) -> str:
-    """Return the records of packages in the folders of `path`, which is sys.path; a change of the path is a new search."""
+    """Return the records of packages in the folders of `path`, the `search_path`; a change of it is a new search."""
     found = []
     for folder in path:
         with contextlib.suppress(OSError):
