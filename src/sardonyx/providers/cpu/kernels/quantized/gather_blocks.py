@@ -80,7 +80,8 @@ def claim(node: Node) -> GatherBlocksSpec | str:
         return f"blocks of {block}"
     if given(node.inputs[2]).dtype is not DataType.FLOAT:
         return f"scales of type {given(node.inputs[2]).dtype}"
-    return _claim_numbers(node, data, GatherBlocksSpec(bits, block, 1 << (bits - 1), index, False))
+    zero = 1 << (bits - 1) if bits in _BITS else 0
+    return _claim_numbers(node, data, GatherBlocksSpec(bits, block, zero, index, False))
 
 
 def _claim_numbers(node: Node, data: Value, spec: GatherBlocksSpec) -> GatherBlocksSpec | str:
