@@ -43,6 +43,7 @@ __all__ = [
     "is_long",
     "pack_filters",
     "read_params",
+    "share_ahead",
     "steps_of",
     "widths_for",
     "write_conv",
@@ -289,14 +290,14 @@ def _write_block(b: Kernel, shape: ConvTiling, tiles: Mapping[tuple[int, int], K
             for width in dict.fromkeys(width for width, _ in tiles):
                 with switch.case(width):
                     for height, (top, bottom) in cover_rows(shape.heights[width], block.rows):
-                        stride = _share(b, shape.panel, height, bottom - top)
+                        stride = share_ahead(b, shape.panel, height, bottom - top)
                         share = stride * p["block_runs"] * p["block_depth"]
                         with b.loop(top, bottom, height) as m:
                             ahead = panel.at(depth * shape.panel + (m - top) // height * share)
                             b.call_part(tiles[width, height], table.at(m), panel, ahead, block.group, n, block.run, block.k, stride)
 
 
-def _share(b: Kernel, width: int, height: int, rows: Register) -> Register:
+def share_ahead(b: Kernel, width: int, height: int, rows: Register) -> Register:
     """Return how many elements of the next panel a tile fetches at each step, so that all tiles together fetch it."""
     tiles = b.max((rows + (height - 1)) // height, 1)
     return (tiles + (width - 1)) // tiles

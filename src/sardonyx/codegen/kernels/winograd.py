@@ -26,8 +26,8 @@ from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64, U64
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import blocks, least
-from sardonyx.codegen.kernels.conv import ConvEpilogue, ConvTiling, conv_tiling, cover_rows
-from sardonyx.codegen.kernels.gemm import TASK_PRODUCTS, multiply
+from sardonyx.codegen.kernels.conv import ConvEpilogue, ConvTiling, conv_tiling, cover_rows, share_ahead
+from sardonyx.codegen.kernels.gemm import TASK_PRODUCTS, Ahead, multiply
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass
@@ -235,8 +235,11 @@ def _write_block(b: Kernel, shape: ConvTiling, products: Mapping[tuple[int, int]
             for width in dict.fromkeys(width for width, _ in products):
                 with switch.case(width):
                     for height, (top, bottom) in cover_rows(shape.heights[width], block.count):
+                        stride = share_ahead(b, shape.panel, height, bottom - top)
                         with b.loop(top, bottom, height) as m:
-                            b.call_part(products[width, height], block.scratch.at(m * step + k), panel, block.sums, depth)
+                            source = block.scratch.at(m * step + k)
+                            ahead = panel.at((shape.panel + (m - top) // height * stride) * (depth * 16))
+                            b.call_part(products[width, height], source, panel, block.sums, ahead, depth, stride)
                             places = kept.at(m * (4 * shape.panel))
                             b.call_part(finish, block.sums, block.table.at(m * 4), places, b.const(I64, height), vectors, n, k)
 
@@ -292,17 +295,22 @@ def _put_places(b: Kernel, table: Pointer, image: Register, top: Register, left:
 
 
 def _write_products(module: Module, symbol: str, shape: ConvTiling, vectors: int, height: int) -> Kernel:
-    """Write the 16 products of some tiles with one panel, over one chain of channels; the sums are put down one after the other."""
-    with module.part(symbol, Address(F32), Address(F32), Address(F32), I64) as b:
-        source, panel, result = b.addresses
-        depth = b.arguments[0]
+    """Write the 16 products of some tiles with one panel, over one chain of channels; the sums are put down one after the other.
+
+    Filters of the next chain are fetched in the meantime, by all tiles of the largest height together.
+    """
+    is_largest = (vectors, height) == (shape.vectors, shape.heights[shape.vectors][0])
+    with module.part(symbol, Address(F32), Address(F32), Address(F32), Address(F32), I64, I64) as b:
+        source, panel, result, ahead = b.addresses
+        depth, stride = b.arguments
         channels = _params(b)["channels"]
         sums = [b.variable(b.const(F32.vector(shape.lanes), 0.0)) for _ in range(height * vectors)]
         with b.loop(0, 16) as position:
             for total in sums:
                 total.set(b.const(total.type, 0.0))
             rows = [source.at(position * channels + (channels * 16 + _SLACK) * row) for row in range(height)]
-            multiply(b, rows, panel.at(position * depth * shape.panel), shape.panel, depth, sums)
+            near = Ahead(ahead.at(position * depth * stride), stride) if is_largest else None
+            multiply(b, rows, panel.at(position * depth * shape.panel), shape.panel, depth, sums, near)
             for number, total in enumerate(sums):
                 result.store(total.value, (position * shape.most + number) * shape.lanes, shape.lanes)
     return b
