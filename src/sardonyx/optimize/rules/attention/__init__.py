@@ -8,7 +8,7 @@ from sardonyx.optimize.rules.attention.expand_multi_head_attention import (
     EXPAND_MULTI_HEAD_ATTENTION,
     EXPAND_MULTI_HEAD_ATTENTION_CACHE,
 )
-from sardonyx.optimize.rules.attention.expand_rotary_embedding import EXPAND_ROTARY_EMBEDDING
+from sardonyx.optimize.rules.attention.expand_rotary_embedding import EXPAND_ROTARY_EMBEDDING, EXPAND_ROTARY_POSITIONS
 from sardonyx.optimize.rules.attention.fuse_attention import FUSE_ATTENTION
 from sardonyx.optimize.rules.attention.fuse_attention_cache import FUSE_ATTENTION_CACHE
 from sardonyx.optimize.rules.attention.fuse_attention_groups import FUSE_ATTENTION_GROUPS
@@ -29,6 +29,7 @@ DECOMPOSITIONS: tuple[Rule, ...] = (
     EXPAND_MULTI_HEAD_ATTENTION,
     EXPAND_MULTI_HEAD_ATTENTION_CACHE,
     EXPAND_ROTARY_EMBEDDING,
+    EXPAND_ROTARY_POSITIONS,
 )
 """Rules that take fused operators apart, at level BASIC before all others."""
 

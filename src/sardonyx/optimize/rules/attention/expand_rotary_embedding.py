@@ -1,34 +1,39 @@
-"""Write RotaryEmbedding of com.microsoft, which looks up angles, as that of ai.onnx.
+"""Write RotaryEmbedding that looks up angles by positions as one that is given the angles.
 
-    RotaryEmbedding(x, ids, cos, sin)                ->      RotaryEmbedding(x, Gather(cos, ids), Gather(sin, ids))
+    com.microsoft.RotaryEmbedding(x, ids, cos, sin)  ->      RotaryEmbedding(x, Gather(cos, ids), Gather(sin, ids))
+    RotaryEmbedding(x, cos, sin, ids)                ->      the same
 
-ids are (B, S), or (1,) for positions from there on.
+ids are (B, S), or of com.microsoft (1,) for positions from there on. A position below zero stays an error: Gather, which counts
+such from the end, gets the largest integer instead.
 
 Left alone:
     a scale, batches that are packed
     ids of other shapes, x of other ranks than three and four, heads of unknown number
-    types other than float and float16
+    types other than float and float16, of ai.onnx also bfloat16
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from sardonyx.dtypes import DataType
 from sardonyx.ir import Value
 from sardonyx.ops.views.attention import RotaryEmbedding
 from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
-from sardonyx.optimize.target import microsoft
+from sardonyx.optimize.target import microsoft, standard
 from sardonyx.optimize.terms import Term
 
-__all__ = ["EXPAND_ROTARY_EMBEDDING"]
+__all__ = ["EXPAND_ROTARY_EMBEDDING", "EXPAND_ROTARY_POSITIONS"]
 
 _VERSION = 23
 """Of RotaryEmbedding, which ai.onnx has had since then: read under it whatever the model's opset."""
 
 _AXES_ARE_INPUTS = 13
+
+_OUT_OF_RANGE = np.array(np.iinfo(np.int64).max)
 
 
 def _pattern(op: PatternBuilder, x: Term, ids: Term, cos: Term, sin: Term) -> Term:
@@ -58,7 +63,14 @@ def _length(x: Value) -> tuple[object, ...]:
 def _replace(op: Builder, match: Match, heads: int) -> Value:
     x, ids = match["x"], match["ids"]
     places = ids if len(ids.shape or ()) == 2 else _places_from(op, x, ids)
-    cos, sin = (op.Gather(match[name], places, axis=0) for name in ("cos", "sin"))
+    return _rotated(op, match, places, heads)
+
+
+def _rotated(op: Builder, match: Match, places: Value, heads: int) -> Value:
+    """Return x rotated by the angles at `places`, (B, S)."""
+    x, below = match["x"], op.Less(places, np.array(0, np.int64))
+    valid = op.Where(below, _OUT_OF_RANGE, places)
+    cos, sin = (op.Gather(match[name], valid, axis=0) for name in ("cos", "sin"))
     kept = {name: value for name, value in match.root.attributes.items() if name in ("interleaved", "rotary_embedding_dim")}
     is_packed = len(x.shape or ()) == 3
     return op.RotaryEmbedding(x, cos, sin, _attributes=kept, num_heads=heads if is_packed else None, _version=_VERSION)
@@ -75,4 +87,26 @@ def _places_from(op: Builder, x: Value, first: Value) -> Value:
 
 EXPAND_ROTARY_EMBEDDING = Rule(
     "expand_rotary_embedding", _pattern, _replace, _check, takes_apart=microsoft("GroupQueryAttention", "RotaryEmbedding")
+)
+
+
+def _standard_pattern(op: PatternBuilder, x: Term, cos: Term, sin: Term, ids: Term) -> Term:
+    return op.RotaryEmbedding(x, cos, sin, ids)
+
+
+def _standard_check(match: Match) -> str | int:
+    x, ids, angles = match["x"], match["ids"].shape, match["cos"].shape
+    if x.shape is None or ids != x.shape[0:1] + _length(x) or angles is None or len(angles) != 2:
+        return f"positions are {ids}, angles {angles}, x {x.shape}; expected a position for each of x, and a table"
+    if x.dtype is DataType.BFLOAT16:
+        return RotaryEmbedding.of(match.root).heads
+    return fused_type_reason(x) or RotaryEmbedding.of(match.root).heads
+
+
+def _standard_replace(op: Builder, match: Match, heads: int) -> Value:
+    return _rotated(op, match, match["ids"], heads)
+
+
+EXPAND_ROTARY_POSITIONS = Rule(
+    "expand_rotary_positions", _standard_pattern, _standard_replace, _standard_check, takes_apart=standard("RotaryEmbedding")
 )
