@@ -43,7 +43,7 @@ from sardonyx.optimize.passes.store_weights_as_uint8 import STORE_WEIGHTS_AS_UIN
 from sardonyx.optimize.passes.write_older import WRITE_OLDER
 from sardonyx.optimize.report import Report
 from sardonyx.optimize.rule import Rule
-from sardonyx.optimize.rules import activation, attention, conv, elementwise, matmul, ml, movement, normalize, quantize
+from sardonyx.optimize.rules import activation, attention, conv, elementwise, hybrid, matmul, ml, movement, normalize, quantize
 from sardonyx.optimize.target import Target, exclusion_reason
 from sardonyx.optimize.watch import Watch
 from sardonyx.trace import event, span
@@ -94,6 +94,7 @@ DECOMPOSITIONS: tuple[Rule, ...] = (
     *movement.DECOMPOSITIONS,
     *quantize.DECOMPOSITIONS,
     *ml.DECOMPOSITIONS,
+    *hybrid.DECOMPOSITIONS,
 )
 """Rules that take operators apart, before all others of level BASIC."""
 

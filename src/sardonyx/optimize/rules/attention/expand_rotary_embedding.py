@@ -20,6 +20,7 @@ from sardonyx.dtypes import DataType
 from sardonyx.ir import Value
 from sardonyx.ops.views.attention import RotaryEmbedding
 from sardonyx.optimize.helpers.activation import fused_type_reason
+from sardonyx.optimize.helpers.rotary_positions import rotated_at
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -28,12 +29,7 @@ from sardonyx.optimize.terms import Term
 
 __all__ = ["EXPAND_ROTARY_EMBEDDING", "EXPAND_ROTARY_POSITIONS"]
 
-_VERSION = 23
-"""Of RotaryEmbedding, which ai.onnx has had since then: read under it whatever the model's opset."""
-
 _AXES_ARE_INPUTS = 13
-
-_OUT_OF_RANGE = np.array(np.iinfo(np.int64).max)
 
 
 def _pattern(op: PatternBuilder, x: Term, ids: Term, cos: Term, sin: Term) -> Term:
@@ -63,17 +59,7 @@ def _length(x: Value) -> tuple[object, ...]:
 def _replace(op: Builder, match: Match, heads: int) -> Value:
     x, ids = match["x"], match["ids"]
     places = ids if len(ids.shape or ()) == 2 else _places_from(op, x, ids)
-    return _rotated(op, match, places, heads)
-
-
-def _rotated(op: Builder, match: Match, places: Value, heads: int) -> Value:
-    """Return x rotated by the angles at `places`, (B, S)."""
-    x, below = match["x"], op.Less(places, np.array(0, np.int64))
-    valid = op.Where(below, _OUT_OF_RANGE, places)
-    cos, sin = (op.Gather(match[name], valid, axis=0) for name in ("cos", "sin"))
-    kept = {name: value for name, value in match.root.attributes.items() if name in ("interleaved", "rotary_embedding_dim")}
-    is_packed = len(x.shape or ()) == 3
-    return op.RotaryEmbedding(x, cos, sin, _attributes=kept, num_heads=heads if is_packed else None, _version=_VERSION)
+    return rotated_at(op, match, places, heads)
 
 
 def _places_from(op: Builder, x: Value, first: Value) -> Value:
@@ -104,7 +90,7 @@ def _standard_check(match: Match) -> str | int:
 
 
 def _standard_replace(op: Builder, match: Match, heads: int) -> Value:
-    return _rotated(op, match, match["ids"], heads)
+    return rotated_at(op, match, match["ids"], heads)
 
 
 EXPAND_ROTARY_POSITIONS = Rule(
