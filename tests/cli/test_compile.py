@@ -20,7 +20,7 @@ def test_a_compiled_model_is_written_and_loads(invoke: Callable[..., Result], mo
     """Beside the model, with what it holds on one line."""
     output = invoke("compile", model_file, "--provider", "CPUExecutionProvider").output
     path = model_file.with_name(f"{model_file.stem}_ctx.onnx")
-    assert f"{path}: 1 compiled partitions (1 of CPUExecutionProvider), 0 other nodes" in output
+    assert f"{path}: 1 compiled partition (1 of CPUExecutionProvider), 0 other nodes" in output
     assert "com.microsoft.EPContext" in invoke("explain", path).output
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +18,7 @@ def test_the_table_has_a_line_for_each_node(invoke: Callable[..., Result], model
     """And counts before."""
     output = invoke("explain", model_file, "--provider", "ReferenceExecutionProvider").output
     assert "Relu-21" in output
-    assert "2 nodes in 1 partitions" in output
+    assert "2 nodes in 1 partition\n" in output
     assert "2 on ReferenceExecutionProvider" in output
 
 
@@ -101,7 +102,7 @@ def test_nodes_are_filtered(invoke: Callable[..., Result], model_file: Path, fil
 def test_the_summary_comes_first(invoke: Callable[..., Result], model_file: Path) -> None:
     """Of all nodes, whatever is listed then; or nothing is."""
     shown = invoke("explain", model_file, "--operator", "Relu").output
-    assert shown.splitlines()[0].endswith("2 nodes in 1 partitions")
+    assert shown.splitlines()[0].endswith("2 nodes in 1 partition")
     assert "1 of 2 nodes listed" in shown
     short = invoke("explain", model_file, "--summary").output
     assert "2 on CPUExecutionProvider" in short
@@ -128,3 +129,14 @@ def test_the_precision_of_products_is_a_column(invoke: Callable[..., Result], tm
     assert (first["precision"], second["precision"]) == ("float32", "")
     save(model("graph(x: float[4]) -> (y: float[4]) { y = Relu(x) }"), tmp_path / "q.onnx")
     assert "partition  precision" not in invoke("explain", tmp_path / "q.onnx").output
+
+
+def test_partitions_have_numbers_where_there_is_one_graph(invoke: Callable[..., Result], tmp_path: Path) -> None:
+    """Its name, which converters make of digits, fills no column."""
+    path = tmp_path / "named.onnx"
+    named = model("graph(x: float[2]) -> (y: float[2]) {\ny = Relu(x)\n}")
+    named.graph.name = "a1b2c3d4e5f6"
+    save(named, path)
+    output = invoke("explain", path).output
+    assert "a1b2c3d4e5f6" not in output
+    assert re.search(r"Relu-\d+ +CPU +0$", output, re.MULTILINE)

@@ -17,6 +17,7 @@ from sardonyx.session.values import NodeArg
 
 X = NodeArg("x", "tensor(float)", ["n", 2])
 T = NodeArg("t", "tensor(int64)", [2])
+S = NodeArg("s", "tensor(string)", [1])
 PAIR = np.float32([[1, 2]])
 
 
@@ -117,3 +118,32 @@ def test_types_that_numpy_keeps_as_bytes_become_those_of_the_input(tmp_path: Pat
     found = read_inputs([NodeArg("x", "tensor(bfloat16)", [2])], [f"x={tmp_path / 'x.npy'}"], {}, {})["x"]
     assert found.dtype == array.dtype
     assert found.tolist() == array.tolist()
+
+
+def test_a_value_may_be_given_in_the_place_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In JSON, of the input's type; a file of that name comes first."""
+    found = read_inputs([X, T, S], ["x=[[1, 2]]", "t=[3, 4]", 's=["a b"]'], {}, {})
+    assert [(value.tolist(), value.dtype) for value in found.values()] == [
+        ([[1, 2]], np.float32),
+        ([3, 4], np.int64),
+        (["a b"], object),
+    ]
+    monkeypatch.chdir(tmp_path)
+    np.save("3.npy", PAIR)
+    (tmp_path / "3.npy").rename("3")
+    assert read_inputs([X], ["x=3"], {}, {})["x"].tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("t=young", "there is no file 'young' .* values are written as JSON"),
+        ('t=["young"]', "--input t=.* input 't' takes a tensor.int64., which this is not"),
+        ("t=[[1], [1, 2]]", "which this is not"),
+        (f"t=[{2**70}]", "which this is not"),
+    ],
+)
+def test_what_is_neither_a_file_nor_a_value_is_an_error(text: str, message: str) -> None:
+    """It says what was expected."""
+    with pytest.raises(InvalidArgument, match=message):
+        read_inputs([T], [text], {}, {})

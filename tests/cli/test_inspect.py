@@ -21,8 +21,10 @@ def test_json_holds_versions_values_and_operators(invoke: Callable[..., Result],
 
 
 def test_text_shows_the_operators(invoke: Callable[..., Result], model_file: Path) -> None:
-    """A table for people."""
-    assert "Relu" in invoke("inspect", model_file).output
+    """A table for people, in which shapes are as in ONNX."""
+    output = invoke("inspect", model_file).output
+    assert "Relu" in output
+    assert "[n, 2]" in output
 
 
 def test_the_whole_model_can_be_printed(invoke: Callable[..., Result], model_file: Path) -> None:

@@ -82,3 +82,16 @@ def test_warnings_are_lines_on_stderr(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-m", "sardonyx", *arguments], capture_output=True, text=True, check=False)
     assert done.stderr.startswith("warning: there is no session config entry 'session.exector', so it has no effect; did you mean")
     assert ".py:" not in done.stderr
+
+
+def test_a_misspelt_verb_is_an_error_with_the_nearest(invoke: Callable[..., Result]) -> None:
+    """One that is like none is an error alone."""
+    assert "No such command 'optimise'. Did you mean 'optimize'?" in invoke("optimise").stderr
+    assert "Did you mean" not in invoke("zzz").stderr
+
+
+def test_the_list_of_verbs_is_not_cut(invoke: Callable[..., Result]) -> None:
+    """Each has a line of 80 columns that ends."""
+    listed = invoke("--help").output.partition("Commands:")[2].strip().splitlines()
+    assert len(listed) == len(VERBS)
+    assert all(line.endswith(".") and not line.endswith("...") for line in listed)

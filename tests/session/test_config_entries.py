@@ -26,6 +26,8 @@ def test_a_key_that_was_not_set_is_named_with_those_that_were() -> None:
 
 
 def test_attributes_that_there_are_none_of_cannot_be_set() -> None:
-    """A misspelt one is an AttributeError."""
-    with pytest.raises(AttributeError):
+    """A misspelt one is an AttributeError with the nearest."""
+    with pytest.raises(AttributeError, match="no attribute 'terminat'; did you mean 'terminate'\\?"):
         ort.RunOptions().terminat = True  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="'SessionOptions' object has no attribute 'zzz'$"):
+        ort.SessionOptions().zzz = 1  # type: ignore[attr-defined]

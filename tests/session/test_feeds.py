@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import ml_dtypes
@@ -67,7 +68,14 @@ def test_strings_come_as_any_string_array() -> None:
         ("x: seq(float[2])", {"x": np.zeros(2)}, r"expected a list for seq\(tensor\(float\)\), got ndarray"),
         ("x: seq(float[2])", {"x": [np.zeros(3, np.float32)]}, r"input 'x'\[0\]: expected shape"),
         ("x: map(int64, float[])", {"x": 3}, "expected a dict"),
-        ("x: float[2]", [1], "must be a mapping"),
+        ("x: float[2]", [1], "must be a mapping of input names to values, got list$"),
+        ("x: float[2]", types.SimpleNamespace(columns=["x"]), r"feed \{name: table\[\[name\]\] for name in table.columns\}"),
+        ("x: float[n, 1]", {"x": np.zeros(3, np.float32)}, r"got rank 1, shape \(3,\); reshape\(-1, 1\) makes a column"),
+        (
+            "age: float[2]",
+            {"Age": np.zeros(2, np.float32)},
+            r"\['age'\]\) are missing from input feed \(\['Age'\]\); did you mean 'Age'",
+        ),
     ],
 )
 def test_a_wrong_feed_is_told_what_was_expected(text: str, feed: Any, message: str) -> None:

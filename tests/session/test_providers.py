@@ -60,7 +60,7 @@ def test_session_options_name_providers_too() -> None:
 def test_a_provider_that_is_not_available_is_passed_over_with_a_warning() -> None:
     """It names who takes over, and what a misspelt name may mean."""
     with pytest.warns(
-        UserWarning, match="'CUDAExecutionProvider' is not available here, ReferenceExecutionProvider takes its place"
+        UserWarning, match=r"'CUDAExecutionProvider' is not available here, ReferenceExecutionProvider takes its place[^?]*$"
     ):
         assert requested(["CUDAExecutionProvider", REFERENCE], None, ()) == [(REFERENCE, {}, None)]
     with pytest.warns(UserWarning, match=r"CPUExecutionProvider takes its place.*did you mean 'CPUExecutionProvider'\?"):

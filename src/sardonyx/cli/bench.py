@@ -34,7 +34,7 @@ __all__ = ["bench"]
 OWN = "sardonyx"
 
 
-@click.command()
+@click.command(short_help="Measure latency, throughput, start and memory of MODEL.")
 @click.argument("model", type=ModelPath())
 @click.option("--duration", default=3.0, show_default=True, type=click.FloatRange(min=0), help="Seconds that each engine runs.")
 @click.option("--count", default=0, type=click.IntRange(min=0), help="Runs of each engine, instead of a duration.")

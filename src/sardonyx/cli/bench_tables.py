@@ -35,7 +35,11 @@ def describe_engines(model: str, job: Job, found: Sequence[Measured]) -> dict[st
 
 def _type(value: Any) -> str:
     shape = getattr(value, "shape", None)
-    return type(value).__name__ if shape is None else f"{value.dtype}[{','.join(map(str, shape))}]"
+    return (
+        type(value).__name__
+        if shape is None
+        else f"{'string' if value.dtype == object else value.dtype}[{','.join(map(str, shape))}]"
+    )
 
 
 def _describe(item: Measured, own: Measured) -> dict[str, object]:

@@ -25,7 +25,7 @@ from sardonyx.session.options import SessionOptions
 __all__ = ["compile_ahead"]
 
 
-@click.command("compile")
+@click.command("compile", short_help="Write MODEL compiled, so that loading compiles nothing.")
 @click.argument("model", type=ModelPath())
 @click.option("-o", "--output", type=click.Path(), help="Where the compiled model goes; NAME_ctx.onnx beside MODEL by default.")
 @click.option("--embed", is_flag=True, help="Put the programs into the model itself, not into files beside it.")
@@ -61,4 +61,4 @@ def compile_ahead(
         print_json({"path": str(path), "programs": dict(programs), "other_nodes": rest})
         return
     told = ", ".join(f"{count} of {name}" for name, count in programs.items()) or "none"
-    click.echo(f"{path}: {programs.total()} compiled partitions ({told}), {rest} other nodes")
+    click.echo(f"{path}: {programs.total()} compiled partition{'s' * (programs.total() != 1)} ({told}), {rest} other nodes")

@@ -34,7 +34,7 @@ _HOWTO = {
 }
 
 
-@click.command()
+@click.command(short_help="Print a script that completes commands in SHELL.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:

@@ -33,7 +33,7 @@ __all__ = ["convert"]
 _LEVELS = {"none": "0", "basic": "1", "extended": "2", "all": "99"}
 
 
-@click.command()
+@click.command(short_help="Write MODEL, of any format, as ONNX, ORT or an NN package.")
 @click.argument("model", type=ModelPath())
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option("--to", "name", default="", metavar="FORMAT", help="The format: ONNX, ORT, NNPackage …; else by the suffix.")

@@ -31,7 +31,7 @@ _MOST_ROWS = 40
 _MOST_PLACES = 5
 
 
-@click.command()
+@click.command(short_help="Find the first node that differs between two runs of MODEL.")
 @click.argument("model", type=ModelPath())
 @click.option(
     "--a", "a", default="level=none,provider=Reference", show_default=True, metavar="CONFIGURATION", help="What is right."

@@ -32,7 +32,7 @@ _PACKAGES = ("numpy", "onnx", "llvmlite", "ml_dtypes", "protobuf", "click", "ric
 _GIB = 1 << 30
 
 
-@click.command()
+@click.command(short_help="Show what this installation has, and what slows it down.")
 @json_option
 def doctor(as_json: bool) -> None:
     """Show what this installation has - machine, threads, providers, cache, versions - and what slows it down."""

@@ -35,7 +35,11 @@ except ModuleNotFoundError:
 '''
 
 
-@click.command(name="exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(
+    name="exec",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    short_help="Run COMMAND with sardonyx in the place of onnxruntime.",
+)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def execute(command: Sequence[str]) -> None:
     """Run COMMAND with an `import onnxruntime` that finds sardonyx; an installed onnxruntime stays as it is.

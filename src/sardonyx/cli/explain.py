@@ -33,7 +33,7 @@ _ALWAYS = 4
 """Columns that are there in any case."""
 
 
-@click.command()
+@click.command(short_help="Show who runs each node of MODEL, and why others do not.")
 @click.argument("model", type=ModelPath())
 @provider_option
 @click.option(
@@ -124,14 +124,14 @@ def _print_summary(model: str, placements: Sequence[Placement]) -> None:
     """Print how many nodes each provider runs, their operators, the precision of products, and why others declined which nodes."""
     counts = collections.Counter(placement.provider for placement in placements)
     partitions = len({placement.partition for placement in placements})
-    click.echo(f"{model}: {len(placements)} nodes in {partitions} partitions")
+    click.echo(f"{model}: {_counted(len(placements), 'node')} in {_counted(partitions, 'partition')}")
     rows = []
     for name, count in counts.most_common():
         operators = collections.Counter(item.op_type for item in placements if item.provider == name)
         listed = ", ".join(f"{number} {operator}" if number > 1 else operator for operator, number in operators.most_common())
         rows.append((f"{count} on {name}", listed))
     for precision, count in collections.Counter(item.precision for item in placements if item.precision).most_common():
-        rows.append((f"{count} product{'s' * (count != 1)}", precision))
+        rows.append((_counted(count, "product"), precision))
     reasons: dict[tuple[str, str], collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for item in placements:
         for name, reason in item.declined.items():
@@ -141,14 +141,26 @@ def _print_summary(model: str, placements: Sequence[Placement]) -> None:
     print_pairs(rows)
 
 
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def _partition_labels(placements: Sequence[Placement]) -> dict[str, str]:
+    """Return for each partition its number, after its graph where there are several."""
+    names = {item.partition: item.partition.removeprefix(f"{item.provider}_") for item in placements}
+    graphs = {name.rpartition("_")[0] for name in names.values()}
+    return {partition: name.rpartition("_")[2] if len(graphs) == 1 else name for partition, name in names.items()}
+
+
 def _print_nodes(placements: Sequence[Placement]) -> None:
     """Print a row for each node, without the columns in which there is nothing."""
+    labels = _partition_labels(placements)
     rows = [
         (
             placement.node,
             f"{placement.op_type}-{placement.version}",
             _short(placement.provider),
-            placement.partition.removeprefix(f"{placement.provider}_") + (f" ({placement.unit})" if placement.unit else ""),
+            labels[placement.partition] + (f" ({placement.unit})" if placement.unit else ""),
             placement.precision,
             "; ".join(f"{_short(name)}: {reason}" for name, reason in placement.declined.items()),
         )

@@ -22,9 +22,9 @@ _INPUT_OPTIONS = (
         "--input",
         "inputs",
         multiple=True,
-        metavar="NAME=FILE",
-        help="Feed an input from a .npy, .npz, .pb or .json file or an image; repeat it. FILE.npz, or a test_data_set_0 folder, "
-        "feeds several.",
+        metavar="NAME=FILE|VALUE",
+        help="Feed an input from a .npy, .npz, .pb or .json file or an image, or a value in JSON, such as [[1, 2]]; repeat it. "
+        "FILE.npz, or a test_data_set_0 folder, feeds several.",
     ),
     click.option("--seed", default=0, show_default=True, help="Seed of the random inputs."),
     click.option(

@@ -41,7 +41,7 @@ _OPTIONS = {
 """Option -> field of `Settings`."""
 
 
-@click.command()
+@click.command(short_help="Continue a prompt by a decoder, as a stream of text.")
 @click.argument("model", type=ModelPath())
 @click.option("--prompt", help="Continue this text; - reads it from the standard input.")
 @click.option("--prompt-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Continue the text of this file.")

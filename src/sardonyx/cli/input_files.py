@@ -34,7 +34,7 @@ def read_inputs(
 
     Args:
         arguments: the model's inputs.
-        texts: NAME=FILE for one input; FILE.npz or a folder for several; FILE for the only input.
+        texts: NAME=FILE for one input, or NAME=VALUE, in JSON; FILE.npz or a folder for several; FILE for the only input.
         sizes: symbolic dimension -> size, for images.
         ranges: input -> what black and white of an image become; 0 and 1 where it is left out and the input takes floats.
 
@@ -48,7 +48,8 @@ def read_inputs(
         if separator and (name in by_name or not Path(text).exists()):
             if name not in by_name:
                 raise _unknown(name, by_name)
-            found[name] = _read(by_name[name], Path(path), sizes, ranges.get(name))
+            value = None if Path(path).exists() else _literal(by_name[name], path)
+            found[name] = _read(by_name[name], Path(path), sizes, ranges.get(name)) if value is None else value
         else:
             found |= _read_several(arguments, Path(text), sizes, ranges)
     return {name: _typed(by_name[name], value) for name, value in found.items()}
@@ -106,7 +107,10 @@ def _read_folder(arguments: Sequence[NodeArg], folder: Path) -> dict[str, OnnxVa
 def _read(argument: NodeArg, path: Path, sizes: Mapping[str, int], interval: Range | None) -> OnnxValue:
     suffix = path.suffix.lower()
     if not path.exists():
-        raise InvalidArgument(f"there is no file {str(path)!r} for --input NAME=FILE, where NAME is {argument.name!r}")
+        raise InvalidArgument(
+            f"there is no file {str(path)!r} for --input NAME=FILE, where NAME is {argument.name!r}; values are written as "
+            "JSON, such as 3, [[1, 2]] or '[\"text\"]'"
+        )
     if suffix == ".pb":
         return tensor_file.load(path, argument.type)[1]
     if suffix == ".json":
@@ -130,14 +134,31 @@ def _load_numpy(path: Path) -> Any:  # an array, or a dictionary of arrays
         raise InvalidArgument(f"{path} is no .npy or .npz file that can be read without unpickling; {known}") from error
 
 
+def _literal(argument: NodeArg, text: str) -> OnnxValue | None:
+    """Return the value that a text is in JSON; None where it is none, and so the name of a file."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return _of_json(argument, value, f"--input {argument.name}={text}")
+
+
 def _from_json(argument: NodeArg, path: Path) -> OnnxValue:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InvalidArgument(f"{path} is no JSON: {error}") from error
+    return _of_json(argument, value, str(path))
+
+
+def _of_json(argument: NodeArg, value: Any, place: str) -> OnnxValue:  # what json.loads returns
     if argument.type.startswith("tensor("):
-        dtype = _dtype(argument)
-        return np.array(value, dtype=dtype.numpy)
+        try:
+            return np.array(value, dtype=_dtype(argument).numpy)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise InvalidArgument(
+                f"{place}: input {argument.name!r} takes a {argument.type}, which this is not: {error}"
+            ) from error
     if argument.type.startswith("map(int"):
         return {int(key): item for key, item in value.items()}
     return value

@@ -35,7 +35,7 @@ from sardonyx.session.options import SessionOptions
 _STEPS = ("loading", "optimizing", "assigning", "compiling")
 
 
-@click.command()
+@click.command(short_help="Show what MODEL holds; --html writes a page about it.")
 @click.argument("model", type=ModelPath())
 @click.option("--text", is_flag=True, help="Print the whole model, one node per line.")
 @click.option(
@@ -140,12 +140,17 @@ def _describe_value(value: Value) -> dict[str, object]:
     return {"name": value.name, "type": str(value.type or "unknown"), "shape": shape}
 
 
+def _shape_text(shape: Sequence[int | str] | None) -> str:
+    """Return a shape with ? for sizes without a name; "" where there is none."""
+    return "" if shape is None else f"[{', '.join('?' if str(dim).startswith('?') else str(dim) for dim in shape)}]"
+
+
 def _print(facts: dict[str, Any]) -> None:
     opsets = ", ".join(f"{domain} {version}" for domain, version in facts["opset_imports"].items())
     click.echo(f"{facts['model']}: IR version {facts['ir_version']}, opset {opsets}, written by {facts['producer'] or 'unknown'}")
     click.echo(f"{facts['nodes']} nodes, {facts['parameters']:,} parameters, {facts['weight_bytes'] / 2**20:.1f} MiB of weights")
     for kind in ("inputs", "outputs"):
-        rows = [(item["name"], item["type"], item["shape"]) for item in facts[kind]]
+        rows = [(item["name"], item["type"], _shape_text(item["shape"])) for item in facts[kind]]
         print_table(kind, ("name", "type", "shape"), rows)
     print_table("operators", ("operator", "nodes"), list(facts["operators"].items()))
     for key, text in facts["metadata"].items():

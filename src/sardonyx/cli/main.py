@@ -8,6 +8,7 @@ import warnings
 
 import click
 
+from sardonyx.spelling import nearest
 from sardonyx.version import __version__
 
 __all__ = ["VERBS", "cli", "main"]
@@ -50,6 +51,13 @@ class Verbs(click.Group):
         module, _, name = VERBS[cmd_name].partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb; the message for one that there is not names the nearest."""
+        close = "" if args[0] in VERBS else nearest(args[0], VERBS, likeness=0.6)
+        if close:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {close!r}?")
+        return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Note whether JSON is asked for, of whichever verb."""

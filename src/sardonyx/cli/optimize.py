@@ -39,7 +39,7 @@ _OPERATORS = 8
 _MANY = 30
 
 
-@click.command()
+@click.command(short_help="Optimize MODEL, save it, or show what changes.")
 @click.argument("model", type=ModelPath())
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Save the optimized model here.")
 @click.option("--level", type=click.Choice(list(_LEVELS)), default="all", show_default=True, help="How far to go.")

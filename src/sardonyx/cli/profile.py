@@ -38,7 +38,7 @@ __all__ = ["profile"]
 _MARGIN_US = 1.0
 
 
-@click.command()
+@click.command(short_help="Measure each step of MODEL.")
 @click.argument("model", type=ModelPath(), required=False)
 @click.option("--runs", default=20, show_default=True, type=click.IntRange(min=1), help="Runs to record.")
 @click.option("--warmup", default=3, show_default=True, type=click.IntRange(min=0), help="Runs before these.")

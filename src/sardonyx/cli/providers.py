@@ -8,7 +8,7 @@ from sardonyx.cli.console import json_option, print_json, print_table, readable_
 from sardonyx.session.providers import describe_providers
 
 
-@click.command()
+@click.command(short_help="List execution providers, and where they come from.")
 @json_option
 def providers(as_json: bool) -> None:
     """List the execution providers in the order of priority, and where each comes from."""

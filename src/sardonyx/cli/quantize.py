@@ -76,7 +76,7 @@ class _Choice:
     external: bool
 
 
-@click.command()
+@click.command(short_help="Write MODEL with 8 or 4 bits, and the error of each layer.")
 @click.argument("model", type=ModelPath())
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Save the quantized model here.")
 @click.option("--data", multiple=True, metavar="PATH", help="Calibration feeds: .npz, .npy, or a folder of files; repeat it.")

@@ -35,7 +35,7 @@ _MOST_LETTERS = 200
 """Of the values of one output in the table."""
 
 
-@click.command()
+@click.command(short_help="Run MODEL and show its outputs.")
 @click.argument("model", type=ModelPath())
 @input_options
 @click.option("--random", is_flag=True, help="Draw the inputs that no file feeds.")

@@ -23,7 +23,7 @@ from sardonyx.providers.reference.registry import kernels_of
 _DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training", "com.microsoft")
 
 
-@click.command()
+@click.command(short_help="Show file and line of everything that defines OPERATOR.")
 @click.argument("operator", shell_complete=complete_operators)
 @json_option
 def where(operator: str, as_json: bool) -> None:

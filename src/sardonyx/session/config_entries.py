@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sardonyx.arguments import as_text
 from sardonyx.errors import InvalidArgument
 from sardonyx.session.option_types import typed
+from sardonyx.spelling import nearest
 
 __all__ = ["ConfigEntries"]
 
@@ -20,7 +21,14 @@ class ConfigEntries:
         self._entries: dict[str, str] = {}
 
     def __setattr__(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, typed(type(self).__name__, name, value))
+        owner = type(self).__name__
+        try:
+            object.__setattr__(self, name, typed(owner, name, value))
+        except AttributeError as error:
+            known = [attribute for attribute in dir(self) if not attribute.startswith("_")]
+            close = "" if name in known else nearest(name, known)
+            hint = f"; did you mean {close!r}?" if close else ""
+            raise AttributeError(f"{error}{hint}", name=name, obj=self) from None
 
     def _add(self, key: str, value: str, check: Callable[[str, str], None]) -> None:
         if not all(isinstance(text, str) for text in (key, value)):

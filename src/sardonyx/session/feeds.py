@@ -41,7 +41,10 @@ def check_feeds(
         InvalidArgument: an input is missing, unknown, or of another type, rank or size than the model declares.
     """
     if type(feed) is not dict and not isinstance(feed, Mapping):
-        raise InvalidArgument(f"model {label}: the feed must be a mapping of input names to values, got {type(feed).__name__}")
+        raise InvalidArgument(
+            f"model {label}: the feed must be a mapping of input names to values, got {type(feed).__name__}"
+            + ("; of a table, feed {name: table[[name]] for name in table.columns}" if hasattr(feed, "columns") else "")
+        )
     if len(feed) == len(inputs):  # as nearly every feed has all inputs, and nothing else, this must take no time
         for value in inputs:
             if value.name not in feed:
@@ -52,7 +55,8 @@ def check_feeds(
     needed = [value.name for value in inputs if value.name not in feed and not isinstance(value.type, OptionalType)]
     missing = [name for name in needed if name not in defaults]
     if missing:
-        raise InvalidArgument(f"model {label}: Required inputs ({missing}) are missing from input feed ({sorted(feed)})")
+        close = _hint(missing[0], [name for name in feed if name not in known])
+        raise InvalidArgument(f"model {label}: Required inputs ({missing}) are missing from input feed ({sorted(feed)}){close}")
     for name in feed:
         if name not in known:
             raise InvalidArgument(f"model {label}: there is no input {name!r}; its inputs are {known}{_hint(name, known)}")
@@ -337,7 +341,9 @@ def _check_shape(kind: TensorType, array: Array, place: str) -> None:
     shape = kind.shape or ()
     declared = f"({', '.join('?' if str(dim).startswith('?') else str(dim) for dim in shape)})"
     if len(shape) != array.ndim:
-        raise InvalidArgument(f"{place}: expected rank {len(shape)}, shape {declared}, got rank {array.ndim}, shape {array.shape}")
+        column = "; reshape(-1, 1) makes a column of it" if array.ndim == 1 and len(shape) == 2 and shape[1] == 1 else ""
+        found = f"got rank {array.ndim}, shape {array.shape}{column}"
+        raise InvalidArgument(f"{place}: expected rank {len(shape)}, shape {declared}, {found}")
     for axis, (dim, size) in enumerate(zip(shape, array.shape, strict=True)):
         if isinstance(dim, Expr) or dim == size:
             continue

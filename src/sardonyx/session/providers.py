@@ -297,7 +297,7 @@ def _split(request: ProviderRequest) -> tuple[str, Mapping[str, object], Provide
 def _pass_over(name: str, later: Sequence[str]) -> None:
     available = get_available_providers()
     heir = next((other for other in later if other in available), CPU)
-    close = nearest(name, available)
+    close = "" if name in _FOREIGN else nearest(name, available)
     warnings.warn(
         f"provider {name!r} is not available here, {heir} takes its place; available are {available}"
         f"{f'; did you mean {close!r}?' if close else ''}",

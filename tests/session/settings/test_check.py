@@ -16,6 +16,7 @@ from sardonyx.formats.onnx import to_bytes
     [
         ("session.executer", "no session config entry 'session.executer', .* did you mean 'session.executor'"),
         ("session.made_up", "no session config entry 'session.made_up', so it has no effect; docs/options.md lists"),
+        ("session.intra_op.allow_spinnin", "did you mean 'session.intra_op.allow_spinning'"),
         ("ep.contextenable", "did you mean 'ep.context_enable'"),
         ("session.set_denormal_as_zeros", "did you mean 'session.set_denormal_as_zero'"),
     ],
