@@ -45,3 +45,19 @@ def test_linear_attention_gives_its_state() -> None:
         "LinearAttention", floats(A, B, 64), floats(A, B, 32), floats(A, B, 16), outputs=2, q_num_heads=4, kv_num_heads=2
     )
     assert [fact.shape for fact in facts] == [(A, B, 32), (A, 2, 16, 8)]
+
+
+def test_linear_attention_of_more_states_than_queries_has_their_heads() -> None:
+    """As com.microsoft allows; a window of states has an axis of its own."""
+    facts = infer_op(
+        "LinearAttention",
+        floats(A, B, 32),
+        floats(A, B, 64),
+        floats(A, B, 40),
+        outputs=2,
+        domain="com.microsoft",
+        q_num_heads=2,
+        kv_num_heads=4,
+        state_window=3,
+    )
+    assert [fact.shape for fact in facts] == [(A, B, 40), (3, A, 4, 16, 10)]

@@ -13,6 +13,7 @@ from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.row_expr import RowFold
 from sardonyx.codegen.emit.types import BF16, F16, F32, F64, I8, I32, I64, U8
 from sardonyx.codegen.kernels.attention.group_query import Rotation
+from sardonyx.codegen.kernels.attention.linear import LinearAttentionCode
 from sardonyx.codegen.kernels.attention.scores import AttentionShape, Masking
 from sardonyx.codegen.kernels.dot_conv import DotConvCode
 from sardonyx.codegen.kernels.dot_depthwise import DotDepthwiseCode
@@ -52,6 +53,7 @@ VALUES: dict[str, list[Any]] = {
         dataclasses.replace(STORE, expr=X + Z),
         dataclasses.replace(STORE, kinds=(I32,)),
     ],
+    "LinearAttentionCode": [LinearAttentionCode(*(place == there for place in range(3))) for there in range(-1, 3)],
     "Cell": [
         CELL,
         *(dataclasses.replace(CELL, **change) for change in ({"units": 2}, {"columns": 1}, {"states": ()}, {"is_ragged": True})),

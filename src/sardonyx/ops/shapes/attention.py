@@ -82,11 +82,18 @@ def linear_attention(
     *others: Fact | None,
     q_num_heads: int = 1,
     kv_num_heads: int = 1,
+    state_window: int = 0,
 ) -> tuple[Fact, ...]:
-    """Infer packed (B, S, heads * size) -> the same with N heads of V's size, and the state (B, M, D, V's size)."""
+    """Infer packed (B, S, heads * size) -> the same with as many heads of V's size, and the state (B, M, D, V's size).
+
+    There are as many heads as queries or as states have, whichever are more; those of com.microsoft may be the states'. A window
+    of W states (W, B, M, D, V's size) comes before.
+    """
     queries, values = require_rank(q, "query", 3, 3), require_rank(v, "value", 3, 3)
     dtype = q.dtype if past is None else past.dtype
     if queries is None or values is None or q_num_heads < 1 or kv_num_heads < 1:
-        return tensor(q.dtype, unknown_shape(3)), tensor(dtype, unknown_shape(4))
+        return tensor(q.dtype, unknown_shape(3)), tensor(dtype, unknown_shape(5 if state_window else 4))
+    heads = max(q_num_heads, kv_num_heads)
     size, value_size = queries[2] // q_num_heads, values[2] // kv_num_heads
-    return tensor(q.dtype, (*queries[:2], value_size * q_num_heads)), tensor(dtype, (queries[0], kv_num_heads, size, value_size))
+    state = (queries[0], kv_num_heads, size, value_size)
+    return tensor(q.dtype, (*queries[:2], value_size * heads)), tensor(dtype, (state_window, *state) if state_window else state)

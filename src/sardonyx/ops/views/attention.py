@@ -4,7 +4,7 @@ from typing import NamedTuple, Self
 
 from sardonyx.ir import Operator
 
-__all__ = ["Attention", "MicrosoftAttention", "RotaryEmbedding"]
+__all__ = ["Attention", "LinearAttention", "MicrosoftAttention", "RotaryEmbedding"]
 
 
 class Attention(NamedTuple):
@@ -68,6 +68,44 @@ class MicrosoftAttention(NamedTuple):
             node.number("scale") or None,
             node.flag("unidirectional"),
             node.number("mask_filter_value", -10000.0),
+        )
+
+
+_UPDATE_RULES = {"linear": (False, False), "gated": (True, False), "delta": (False, True), "gated_delta": (True, True)}
+
+
+class LinearAttention(NamedTuple):
+    """A linear attention, of either domain."""
+
+    N: int
+    """How many query heads there are; 0 where it is not said."""
+    M: int
+    """How many states a batch has; 0 where it is not said."""
+    scale: float
+    """The factor of the outputs; 0 for 1 / sqrt(K)."""
+    rule: str
+    """How the state changes."""
+    is_known: bool
+    """Whether the standard has that rule."""
+    decays: bool
+    """Whether the state shrinks at each step."""
+    corrects: bool
+    """Whether what the state already returns for the key is taken off the value."""
+    slots: int
+    """How many of the last states are kept; 0 for the last one, without an axis of them."""
+
+    @classmethod
+    def of(cls, node: Operator) -> Self:
+        """Read a node."""
+        rule = node.text("update_rule", "gated_delta")
+        return cls(
+            node.integer("q_num_heads", 0),
+            node.integer("kv_num_heads", 0),
+            node.number("scale", 0.0),
+            rule,
+            rule in _UPDATE_RULES,
+            *_UPDATE_RULES.get(rule, (False, False)),
+            node.integer("state_window", 0),
         )
 
 

@@ -30,6 +30,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "gather": ("Gather", "GatherElements", "GatherND", "OneHot", "Scatter", "ScatterElements", "ScatterND"),
     "group_norm": (f"{_NHWC}GroupNormalization",),
     "group_query": (f"{_CONTRIB}GroupQueryAttention",),
+    "hybrid.linear_attention": ("LinearAttention", f"{_CONTRIB}LinearAttention"),
     "images.affine_grid": ("AffineGrid",),
     "images.col2im": ("Col2Im",),
     "images.deform_conv": ("DeformConv",),

@@ -1,0 +1,1 @@
+"""Families of kernels of recurrences beside attention, one file each."""
