@@ -124,7 +124,7 @@ def test_constants_in_are_folded() -> None:
 @pytest.mark.parametrize(
     ("function", "kind", "message"),
     [
-        (lambda x: 5, Fail, r"the expression of mine\.Gelu is 5; return an expression"),
+        (lambda x: 5, Fail, r"the expression of mine\.Gelu is 5; return one expression, such as"),
         (lambda x: x if x > 0 else -x, InvalidGraph, r"mine\.Gelu: an expression has no truth value.*where\("),
         (
             lambda x: expr.where(x == 0, 1, x),
@@ -198,3 +198,37 @@ def test_a_scalar_has_no_row() -> None:
     """The message says what to feed."""
     with pytest.raises(InvalidGraph, match=r"mine\.Softmax folds rows, but its inputs are scalars"):
         mine_session("(x: float[]) -> (y: float[]) {\ny = mine.Softmax(x)\n}", softmax)
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "message"),
+    [
+        (lambda x: x * 2.5, "int32", "2.5 is no number of type int32, which the expression beside it has; convert that first"),
+        (lambda x: x + 300, "uint8", "300 is no number of type uint8"),
+        (lambda x: x - np.ones(3, np.float32), "float", r"an array of shape \[3\] stands in it; an expression takes numbers"),
+    ],
+)
+def test_a_number_that_the_type_beside_it_lacks_is_refused(function: Any, kind: str, message: str) -> None:
+    """It would be computed with as another number."""
+    operator = sardonyx.expression_op("mine", "E")(function)
+    with pytest.raises(InvalidGraph, match=message):
+        mine_session(f"(x: {kind}[n, 3]) -> (y) {{\ny = mine.E(x)\n}}", operator)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    """Before and behind an expression; a whole float is an integer beside one."""
+    operator = sardonyx.expression_op("mine", "E")(lambda x: np.float32(2.0) * x + np.int64(1) - np.array(3.0))
+    given = np.int32([[1, 2]])
+    for kind in (np.int32, np.float32):
+        session = mine_session(f"(x: {'int32' if kind is np.int32 else 'float'}[n, 2]) -> (y) {{\ny = mine.E(x)\n}}", operator)
+        assert session.run(None, {"x": given.astype(kind)})[0].tolist() == [[0, 2]]
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: np.exp(x), lambda x: math.exp(x), lambda x: x % 2, lambda x: x.sum(), lambda x: expr.relu(x)]
+)
+def test_what_elements_are_computed_with_is_listed_where_something_else_was_tried(function: Any) -> None:
+    """NumPy's and Python's functions, other operators, and names that do not exist."""
+    operator = sardonyx.expression_op("mine", "E")(function)
+    with pytest.raises((Fail, InvalidGraph), match=r"the functions of sardonyx\.expr: absolute, .* where"):
+        mine_session("(x: float[n]) -> (y) {\ny = mine.E(x)\n}", operator)

@@ -84,3 +84,10 @@ def test_a_number_stands_for_an_array() -> None:
     """A NumPy scalar of the right type, for a tensor of rank 0."""
     session = mine_session("(x: float[n]) -> (y: float[]) {\ny = mine.F(x)\n}", sardonyx.op("mine", "F")(lambda x: x.sum()))
     assert session.run(None, {"x": X})[0] == 3
+
+
+@pytest.mark.parametrize(("result", "what"), [(None, "None"), ([X, X], "a list"), ({}, "a dict"), (iter(()), "a tuple_iterator")])
+def test_what_is_no_array_is_named_as_what_it_is(result: Any, what: str) -> None:
+    """NumPy would wrap it in an array of objects."""
+    with pytest.raises(RuntimeException, match=f"mine.F returned {what} for output 0 'y', which is declared as a tensor of float"):
+        _run(lambda x: result, outputs=["x"])

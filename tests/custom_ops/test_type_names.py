@@ -27,8 +27,14 @@ def test_an_output_is_a_type_or_an_input(text: str, output: Output) -> None:
 
 def test_an_unknown_name_lists_the_known() -> None:
     """Types and inputs."""
-    with pytest.raises(InvalidArgument, match="'float32' is no type; expected one of float, uint8.*, or one of x, y"):
-        parse_dtype("float32", ["x", "y"])
+    with pytest.raises(InvalidArgument, match="'floot' is no type; expected one of float, uint8.*, or one of x, y"):
+        parse_dtype("floot", ["x", "y"])
+
+
+def test_the_name_that_numpy_gives_a_type_is_recognised() -> None:
+    """And the one to write in its place is said."""
+    with pytest.raises(InvalidArgument, match="'float32' is no type; float is what ONNX calls it; expected one of"):
+        parse_dtype("float32")
 
 
 def test_an_output_like_an_input_has_its_type() -> None:

@@ -22,7 +22,7 @@ def test_a_node_is_an_expression_where_the_session_says_so() -> None:
     """Outside of its making there is none."""
     node = Node("Double", [Value("x")], domain="mine", version=1)
     assert expression_of(node) is None
-    with session_operators(Catalog(double.definitions).find_operator):
+    with session_operators(Catalog(double.definitions)):
         assert isinstance(expression_of(node), ElementwiseExpression)
 
 

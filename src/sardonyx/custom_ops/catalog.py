@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from sardonyx.custom_ops.definition import Arity, OperatorDefinition, Parameter
+from sardonyx.custom_ops.definition import NEWEST, Arity, OperatorDefinition, Parameter
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Node, TensorType
@@ -61,6 +61,10 @@ class Catalog:
         chosen = self._of_version(node.domain, node.op_type, node.version)
         return next((item for item in chosen if _suits(item, types)), None)
 
+    def names(self) -> Mapping[tuple[str, str], str]:
+        """Return (domain, operator) -> the versions of the domain at which it exists, as text."""
+        return {key: " and ".join(dict.fromkeys(map(_versions, items))) for key, items in self._found.items()}
+
     @property
     def has_kernels(self) -> bool:
         """Whether the CPU provider may compile some of the operators by kernels of their own."""
@@ -69,6 +73,11 @@ class Catalog:
     def _of_version(self, domain: str, op_type: str, version: int) -> tuple[OperatorDefinition, ...]:
         found = self._found.get((domain, op_type), ())
         return tuple(item for item in found if item.since <= version <= item.until)
+
+
+def _versions(definition: OperatorDefinition) -> str:
+    last = "on" if definition.until == NEWEST else f"to {definition.until}"
+    return f"from {definition.since} {last}"
 
 
 def _domain_of(definition: OperatorDefinition) -> str:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from sardonyx.codegen.emit.expr import ElementExpr, argument
+import numpy as np
+
+from sardonyx import expr
+from sardonyx.codegen.emit.expr import ElementExpr, argument, number
 from sardonyx.codegen.emit.row_expr import folds_rows
-from sardonyx.codegen.emit.types import Type, of_dtype
+from sardonyx.codegen.emit.types import Kind, Type, of_dtype
 from sardonyx.custom_ops.definition import NEWEST, Arity, OperatorDefinition, Parameter
 from sardonyx.custom_ops.function import PythonOperator, check_names, label_of
 from sardonyx.custom_ops.signature import Signature, decode, read_attributes, read_inputs
@@ -74,6 +77,37 @@ def expression_op(
     return decorate
 
 
+_ELEMENT = "ElementExpr"
+_OPERATIONS = (
+    "; an element is computed with by Python's + - * / ** abs() < <= > >= & | ~, by x.eq(y), x.ne(y), x.to(type), and by the "
+    f"functions of sardonyx.expr: {', '.join(name for name in expr.__all__ if name.islower())}"
+)
+
+
+def _check_numbers(made: ElementExpr) -> None:
+    """Raise TypeError where a number that stands in an expression is none of the type beside it, which would change it."""
+    for step in number([made])[0]:
+        value: object = step.expr.value  # what a user's function gave, whatever its annotation says
+        if step.primitive != "constant":
+            continue
+        if isinstance(value, np.ndarray) and value.ndim:
+            raise TypeError(f"an array of shape {list(value.shape)} stands in it; an expression takes numbers: make it an input")
+        if not _fits(value, step.type):
+            raise TypeError(
+                f"{value!r:.60} is no number of type {DATA_TYPES[step.type]}, which the expression beside it has; "
+                "convert that first, as in x.to(expr.F32)"
+            )
+
+
+def _fits(value: object, kind: Type) -> bool:
+    if not isinstance(value, (int, float, np.number, np.bool_, np.ndarray)):
+        return False
+    if kind.kind not in (Kind.SIGNED, Kind.UNSIGNED):
+        return True
+    limits = np.iinfo(DATA_TYPES[kind].numpy)
+    return bool(limits.min <= value <= limits.max and int(value) == value)
+
+
 class _Expression:
     """A function of expressions, with what messages say of it."""
 
@@ -85,14 +119,19 @@ class _Expression:
         given = decode(attributes, self._signature.attributes)
         try:
             made: object = self._function(*operands, **given)  # a user's function may return anything
-        except (TypeError, SardonyxError):
+        except SardonyxError:
             raise
+        except TypeError as error:
+            raise TypeError(f"{error}{_OPERATIONS if _ELEMENT in str(error) else ''}") from error
+        except AttributeError as error:
+            raise Fail(f"the expression of {self._label} failed: {describe(error)}{_OPERATIONS}") from error
         except Exception as error:
             raise Fail(f"the expression of {self._label} failed: {describe(error)}") from error
         if not isinstance(made, ElementExpr):
-            raise Fail(
-                f"the expression of {self._label} is {made!r:.100}; return an expression, such as x * 2 or sardonyx.expr.exp(x)"
-            )
+            what = f"{len(made)} values" if isinstance(made, tuple) else f"{made!r:.100}"
+            hint = "and compare by x.eq(y)" if isinstance(made, bool) else "such as x * 2 or sardonyx.expr.exp(x)"
+            raise Fail(f"the expression of {self._label} is {what}; return one expression, {hint}")
+        _check_numbers(made)
         return made
 
     def infer(self, node: Node, facts: Sequence[Fact | None]) -> list[Fact]:

@@ -50,10 +50,16 @@ class FunctionKernel:
         """Return an output as the runtime takes it: an array, or what a list or None is."""
         if item is None and not self._names[index]:
             return None
+        declared = self._types[index]
+        if isinstance(declared, TensorType) and (isinstance(item, list) or _is_no_array(item, declared)):
+            what = "None" if item is None else f"a {type(item).__name__}"
+            raise RuntimeException(
+                f"{self._label} returned {what} for output {index} {self._names[index]!r}, which is declared as a tensor of "
+                f"{declared.dtype}; return a NumPy array"
+            )
         if isinstance(item, list):
             return [_array(element) for element in item]
         array = _array(item)
-        declared = self._types[index]
         if isinstance(declared, TensorType):
             self._check(index, array, declared)
         return array
@@ -84,6 +90,13 @@ def _read_only(value: object) -> object:
         view.flags.writeable = False
         return view
     return list(value) if isinstance(value, list) else value
+
+
+def _is_no_array(item: object, declared: TensorType) -> bool:
+    """Return whether NumPy can only wrap what was returned for a tensor of numbers."""
+    return (
+        declared.dtype is not DataType.STRING and not isinstance(item, (np.ndarray, str, bytes)) and _array(item).dtype.kind == "O"
+    )
 
 
 def _array(item: object) -> Array:

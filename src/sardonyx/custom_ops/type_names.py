@@ -54,6 +54,13 @@ def parse_dtype(text: str, others: Collection[str] = ()) -> DataType:
     try:
         return DataType.parse(text)
     except KeyError:
+        meant = _of_numpy(text)
+        hint = f"{meant} is what ONNX calls it; " if meant else ""
         named = f", or one of {', '.join(others)}" if others else ""
         known = ", ".join(str(item) for item in DataType if item is not DataType.UNDEFINED)
-        raise InvalidArgument(f"{text!r} is no type; expected one of {known}{named}") from None
+        raise InvalidArgument(f"{text!r} is no type; {hint}expected one of {known}{named}") from None
+
+
+def _of_numpy(text: str) -> str:
+    """Return the type that NumPy calls `text`, or ""."""
+    return next((str(item) for item in DataType if item is not DataType.UNDEFINED and item.numpy.name == text), "")

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import difflib
 import functools
+from collections.abc import Mapping
 
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Attribute, Node, TensorType
 from sardonyx.ir.operator import wrong_kind
+from sardonyx.ir.replaced import is_replaced
 from sardonyx.ops.schema import (
     AttributeSchema,
     OpSchema,
@@ -25,7 +27,7 @@ from sardonyx.ops.schema import (
 )
 from sardonyx.ops.schema_table import table
 from sardonyx.ops.schemas_contrib import CONTRIB_SCHEMAS, OLDER_SCHEMAS
-from sardonyx.ops.session_operators import find_session_operator
+from sardonyx.ops.session_operators import find_session_operator, session_operator_names
 from sardonyx.spelling import nearest
 
 __all__ = [
@@ -96,8 +98,13 @@ def unknown_operator(domain: str, op_type: str, version: int) -> str:
             f"operator {label}: ONNX Runtime saved this model at a level at which weights are packed for one processor, in blocks "
             "whose size the file does not state; save it again with graph_optimization_level ORT_ENABLE_EXTENDED or lower"
         )
+    own = session_operator_names()
+    if (domain, op_type) in own:
+        return (
+            f"operator {label} of this session exists in versions {own[domain, op_type]} of its domain, the model imports {version}"
+        )
     if domain not in known_domains():
-        return f"operator {label}: the domain {domain!r} is unknown, known are {domains}; register the library of a custom operator"
+        return f"operator {label}{_unknown_domain(domain, op_type, own)}"
     names = _operator_names(domain)
     if op_type in names:
         return f"operator {label} exists only from opset {names[op_type]} of {domain or 'ai.onnx'} on, the model imports {version}"
@@ -109,6 +116,19 @@ def unknown_operator(domain: str, op_type: str, version: int) -> str:
         f"operator {label} is unknown at opset {version} ({domain or 'ai.onnx'}:{op_type}(-1) is not a registered function/op)"
     )
     return "; ".join([unknown, *hints, f"known domains are {domains}"])
+
+
+def _unknown_domain(domain: str, op_type: str, own: Mapping[tuple[str, str], str]) -> str:
+    """Return what is wrong with an operator of a domain without schemas, and which `own` ones of the session may be meant."""
+    add = "add it by SessionOptions.add_operator, register_custom_ops_library, or --load FILE.py on the command line"
+    siblings = [name for where, name in own if where == domain]
+    if siblings:
+        close = difflib.get_close_matches(op_type, siblings, n=1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        return f": the session knows no such operator; {hint}It has {', '.join(siblings)} of {domain!r}; {add}"
+    others = dict.fromkeys(where for where, _ in own if not is_replaced(where))
+    domains = ", ".join([name or "ai.onnx" for name in known_domains()] + list(others))
+    return f": the domain {domain!r} is unknown, known are {domains}; {add}"
 
 
 def is_too_new(domain: str, op_type: str) -> bool:

@@ -3,22 +3,21 @@
     with session_operators(lookup):
         build the session          find_schema and infer_graph ask `lookup` first, on this thread only
 
-`lookup(domain, operator, version)` gives the operator or None. Nothing global changes, so sessions do not see one another's
-operators.
+Nothing global changes, so sessions do not see one another's operators.
 """
 
 from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from sardonyx.ir import Node
 from sardonyx.ops.fact import Fact
 from sardonyx.ops.schema import OpSchema
 
-__all__ = ["Lookup", "SessionOperator", "find_session_operator", "session_operators"]
+__all__ = ["Lookup", "SessionOperator", "find_session_operator", "session_operator_names", "session_operators"]
 
 
 class SessionOperator:
@@ -46,8 +45,15 @@ class SessionOperator:
         self.schema, self.infer, self.expression, self.declines = schema, infer, expression, declines
 
 
-Lookup: TypeAlias = Callable[[str, str, int], SessionOperator | None]
-"""f(domain, operator, opset version of the domain) -> the operator, or None."""
+class Lookup(Protocol):
+    """What knows the operators of one session."""
+
+    def find_operator(self, domain: str, op_type: str, version: int) -> SessionOperator | None:
+        """Return the operator at an opset version of its domain, or None."""
+
+    def names(self) -> Mapping[tuple[str, str], str]:
+        """Return (domain, operator) -> the versions of the domain at which it exists, as text; for messages."""
+
 
 _LOOKUP: contextvars.ContextVar[Lookup | None] = contextvars.ContextVar("session_operators", default=None)
 
@@ -68,4 +74,10 @@ def session_operators(lookup: Lookup | None) -> Iterator[None]:
 def find_session_operator(domain: str, op_type: str, version: int) -> SessionOperator | None:
     """Return the operator that only the session being built knows, or None."""
     lookup = _LOOKUP.get()
-    return None if lookup is None else lookup(domain, op_type, version)
+    return None if lookup is None else lookup.find_operator(domain, op_type, version)
+
+
+def session_operator_names() -> Mapping[tuple[str, str], str]:
+    """Return (domain, operator) -> versions, as text, of the operators that only the session being built knows."""
+    lookup = _LOOKUP.get()
+    return {} if lookup is None else lookup.names()

@@ -40,13 +40,12 @@ def with_custom_operators(settings: Settings, providers: ProviderList) -> tuple[
     asked = (CustomOperatorsProvider(catalog, entries), *providers.all)
     if catalog.has_kernels:
         asked += (CustomOperatorsProvider(catalog, entries, is_first=False),)
-    return catalog.find_operator, dataclasses.replace(providers, all=asked)
+    return catalog, dataclasses.replace(providers, all=asked)
 
 
 def lookup_of(settings: Settings) -> Lookup | None:
     """Return what knows the custom operators of `settings`, for a model that is not run; None where there are none."""
-    catalog = _catalog_of(settings)
-    return None if catalog is None else catalog.find_operator
+    return _catalog_of(settings)
 
 
 def _catalog_of(settings: Settings) -> Catalog | None:

@@ -53,6 +53,9 @@ class ElementExpr:
     value: Number = 0
     """The number of an argument or parameter, or the constant or scalar."""
 
+    __array_ufunc__ = None
+    """NumPy computes with arrays only: operators beside its numbers are those here, its functions raise TypeError."""
+
     def __add__(self, other: Like) -> ElementExpr:
         """Return the sum."""
         return _same("add", self, other)
