@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from support.session_models import session
 
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph
@@ -168,6 +170,7 @@ def test_types_of_other_versions_pass() -> None:
         ("QLinearSigmoid", [DataType.UINT8, DataType.DOUBLE], "input 1"),
         ("RotaryEmbedding", [DataType.FLOAT, DataType.BOOL], r"input 1 is tensor\(bool\)"),
         ("ExpandDims", [DataType.STRING], None),
+        ("MurmurHash3", [DataType.STRING], None),
     ],
 )
 def test_schemas_without_types_still_refuse_some(op_type: str, dtypes: list[DataType], problem: str | None) -> None:
@@ -189,14 +192,23 @@ def test_layer_normalization_is_in_every_opset(version, since):
     assert (schema.since_version, schema.attributes["axis"].default) == (since, -1)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_dynamic_quantization_takes_any_float(dtype: type) -> None:
+    """As converters to half precision leave it; the standard lists float only."""
+    kind = {np.float16: "float16", np.float64: "double"}[dtype]
+    graph = f"graph(x: {kind}[3]) -> (y: uint8[3], s: float[], z: uint8[]) {{ y, s, z = DynamicQuantizeLinear(x) }}"
+    y, scale, zero = session(graph).run(None, {"x": np.array([0, 1, 4], dtype)})
+    assert (y.tolist(), float(scale), int(zero)) == ([0, 64, 255], pytest.approx(4 / 255), 0)
+
+
 def test_errors_hold_what_onnxruntime_says() -> None:
     """Its own tools look for these words to know why a model cannot run."""
     assert "com.microsoft:QLinearMatMul(-1) is not a registered function/op" in unknown_operator(
         "com.microsoft", "QLinearMatMul", 1
     )
-    node = Node("DynamicQuantizeLinear", [Value("input", TensorType(DataType.FLOAT16))], [Value("y")], version=19, name="n")
+    node = Node("DynamicQuantizeLinear", [Value("input", TensorType(DataType.INT32))], [Value("y")], version=19, name="n")
     schema = find_schema("", "DynamicQuantizeLinear", 19)
     assert schema is not None
-    expected = r"Type 'tensor\(float16\)' of input parameter \(input\) of operator \(DynamicQuantizeLinear\) is invalid"
+    expected = r"Type 'tensor\(int32\)' of input parameter \(input\) of operator \(DynamicQuantizeLinear\) is invalid"
     with pytest.raises(InvalidGraph, match=expected):
         check_types(node, schema)

@@ -29,6 +29,13 @@ def test_coo_places_values(indices: object) -> None:
     np.testing.assert_array_equal(made.as_coo_view().indices(), indices)
 
 
+def test_coordinates_may_come_flat() -> None:
+    """A row after the other, as onnxruntime's examples have them."""
+    made = _coo([0, 1, 2, 0, 2, 2])
+    np.testing.assert_array_equal(made.to_dense(), DENSE)
+    assert made.as_coo_view().indices().shape == (3, 2)
+
+
 def test_csr_places_values_by_rows() -> None:
     """The outer indices say where each row begins."""
     inner, outer = np.array([1, 0, 2]), np.array([0, 1, 1, 3])

@@ -242,8 +242,8 @@ def _check_custom_type(node: Node, schema: OpSchema, index: int, type: str) -> N
         raise InvalidGraph(f"{place_of(node)}: input {index} is {type}, but {schema.label} takes {expected} there; insert a Cast")
 
 
-_TAKES_STRINGS = frozenset({"ExpandDims", "GatherND"})
-"""Operators outside the standard whose data may be strings, though their schemas list no types."""
+_TAKES_STRINGS = frozenset({"DynamicSlice", "ExpandDims", "GatherND", "MurmurHash3"})
+"""Operators outside the standard whose first input may be strings, though their schemas list no types."""
 _INDICES = frozenset({"I", "M", "Tid", "Tind"})
 """What such schemas call the types of masks, positions and indices, none of which is bool."""
 
@@ -256,11 +256,15 @@ def _check_open_type(node: Node, schema: OpSchema, index: int, type: str) -> Non
     if "(" in formal.type:
         wrong = type != formal.type
     else:
-        holds_strings = schema.name in _TAKES_STRINGS and formal.type == "T"
+        holds_strings = schema.name in _TAKES_STRINGS and index == 0
         wrong = (type == "tensor(string)" and not holds_strings) or (type == "tensor(bool)" and formal.type in _INDICES)
     if wrong:
         expected = f"{formal.type} there" if "(" in formal.type else "no such tensor there"
         raise InvalidGraph(f"{place_of(node)}: input {index} is {type}, but {schema.label} takes {expected}; insert a Cast")
+
+
+_ALSO_TAKES = {("", "DynamicQuantizeLinear"): frozenset({"tensor(float16)", "tensor(bfloat16)", "tensor(double)"})}
+"""Types of an operator's first input beside the standard's: those of models that converters to half precision write."""
 
 
 @functools.lru_cache(maxsize=1024)
@@ -272,6 +276,8 @@ def _accepted_types(domain: str, op_type: str) -> tuple[frozenset[str], ...]:
         for index, formal in enumerate(schema.inputs if schema is not None else ()):
             constraint = schema.type_constraints.get(formal.type) if schema is not None else None
             found.setdefault(index, set()).update([formal.type] if constraint is None else constraint.types)
+    if found and (domain, op_type) in _ALSO_TAKES:
+        found[0] |= _ALSO_TAKES[domain, op_type]
     return tuple(frozenset(found[index]) for index in sorted(found))
 
 

@@ -33,6 +33,8 @@ SimplifiedLayerNormalization(X:T scale:V) -> Y:V inv_std_var:U? | axis:INT=-1 ep
 
 _AI_ONNX_BEFORE_THE_STANDARD = """
 LayerNormalization(X:T Scale:V B:V?) -> Y:V Mean:U? InvStdDev:U? | axis:INT=-1 epsilon:FLOAT=1e-05 stash_type:INT=1
+MeanVarianceNormalization(input:T) -> output:T | across_channels:INT=0 normalize_variance:INT=1
+ThresholdedRelu(X:T) -> Y:T | alpha:FLOAT=1.0
 """
 
 _MICROSOFT = """

@@ -102,7 +102,7 @@ class SparseTensor:
         Args:
             dense_shape: the shape of the dense tensor.
             values: (n,) values of any element type; numbers are not copied.
-            coo_indices: int64 (n,) positions in the flat tensor, or (n, rank) coordinates.
+            coo_indices: int64 (n,) positions in the flat tensor, or (n, rank) coordinates, which may also come flat: (n * rank,).
             ort_device: the CPU.
 
         Raises:
@@ -111,6 +111,8 @@ class SparseTensor:
         indices = np.ascontiguousarray(coo_indices, np.int64)
         shape = _checked_shape(dense_shape)
         count = np.asarray(values).size
+        if indices.shape == (count * len(shape),) != (count,):
+            indices = indices.reshape(count, len(shape))
         if indices.shape not in ((count,), (count, len(shape))):
             raise InvalidArgument(
                 f"coo_indices of {count} values have the shape ({count},) or ({count}, {len(shape)}), got {indices.shape}"

@@ -15,6 +15,7 @@ from sardonyx.ops.views.normalize import (
     LayerNormalization,
     LpNormalization,
     Lrn,
+    MeanVariance,
     epsilon_of,
     trains,
 )
@@ -101,3 +102,30 @@ def test_local_response_normalization() -> None:
     assert Lrn.of(node("LRN", 13, size=5)) == Lrn(5, pytest.approx(1e-4), 0.75, 1.0)
     with pytest.raises(InvalidGraph, match="size=0, expected 1 or more"):
         Lrn.of(node("LRN", 13))
+
+
+@pytest.mark.parametrize(
+    ("version", "attributes", "rank", "expected"),
+    [
+        (8, {}, 4, (0, 2, 3)),
+        (8, {"across_channels": 1}, 3, (0, 1, 2)),
+        (13, {}, 4, (0, 2, 3)),
+        (13, {}, 3, (0, 2)),
+        (13, {"axes": [-1]}, 5, (4,)),
+    ],
+)
+def test_a_mean_is_of_these_axes(version: int, attributes: dict[str, Any], rank: int, expected: tuple[int, ...]) -> None:
+    """All but the channels where a node names none, or with them as one could say before opset 9."""
+    assert MeanVariance.of(node("MeanVarianceNormalization", version, **attributes)).axes_of(rank) == expected
+
+
+def test_a_mean_of_an_axis_that_is_not_there_is_refused() -> None:
+    """Where the node names the axis."""
+    with pytest.raises(InvalidGraph, match="axes=3"):
+        MeanVariance.of(node("MeanVarianceNormalization", 13, axes=[3])).axes_of(3)
+
+
+@pytest.mark.parametrize(("version", "divides"), [(8, False), (9, True)])
+def test_a_deviation_may_not_count(version: int, divides: bool) -> None:
+    """Before opset 9."""
+    assert MeanVariance.of(node("MeanVarianceNormalization", version, normalize_variance=0)).divides == divides

@@ -5,9 +5,18 @@ from typing import NamedTuple, Self
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Node, Operator
-from sardonyx.ops.views.axes import normalize_axis
+from sardonyx.ops.views.axes import normalize_axes, normalize_axis
 
-__all__ = ["BatchNormalization", "GroupNormalization", "LayerNormalization", "LpNormalization", "Lrn", "epsilon_of", "trains"]
+__all__ = [
+    "BatchNormalization",
+    "GroupNormalization",
+    "LayerNormalization",
+    "LpNormalization",
+    "Lrn",
+    "MeanVariance",
+    "epsilon_of",
+    "trains",
+]
 
 _EPSILON = 1e-5
 _FLOAT = int(DataType.FLOAT)
@@ -134,3 +143,27 @@ class Lrn(NamedTuple):
         if size < 1:
             raise InvalidGraph(f"size={size}, expected 1 or more")
         return cls(size, node.number("alpha", 1e-4), node.number("beta", 0.75), node.number("bias", 1.0))
+
+
+class MeanVariance(NamedTuple):
+    """A normalization by mean and deviation: MeanVarianceNormalization."""
+
+    axes: tuple[int, ...]
+    """Those that they are taken over, as the node gives them."""
+    divides: bool
+    """Whether the deviation is divided by; before opset 9 `normalize_variance` says so."""
+    leaves_out_axes: bool
+    """Whether axes that the input does not have are passed over: those of a default, as in ONNX Runtime."""
+
+    @classmethod
+    def of(cls, node: Operator) -> Self:
+        """Read a node."""
+        if node.version < 9:
+            axes = (0, 1, 2, 3) if node.flag("across_channels") else (0, 2, 3)
+            return cls(axes, node.flag("normalize_variance", True), True)
+        given = node.integers("axes")
+        return cls((0, 2, 3) if given is None else given, True, given is None)
+
+    def axes_of(self, rank: int) -> tuple[int, ...]:
+        """Return the axes of an input of this rank; raises InvalidGraph where it lacks one that the node gives."""
+        return normalize_axes([axis for axis in self.axes if axis < rank or not self.leaves_out_axes], rank)

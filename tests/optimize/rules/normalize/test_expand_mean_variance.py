@@ -36,3 +36,5 @@ def test_declines():
         EXPAND_GLOBAL_LP_POOL, "opset 21 graph(x: float16[n, 3, 4]) -> (y) { y = GlobalLpPool(x) }"
     )
     assert "p=3" in declines(EXPAND_GLOBAL_LP_POOL, "opset 21 graph(x: float[n, 3, 4]) -> (y) { y = GlobalLpPool(x) {p = 3} }")
+    only_mean = "opset 8 graph(x: float[n, 3, 4, 5]) -> (y) { y = MeanVarianceNormalization(x) {normalize_variance = 0} }"
+    assert "does not divide" in declines(EXPAND_MEAN_VARIANCE, only_mean)

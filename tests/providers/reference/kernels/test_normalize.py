@@ -136,6 +136,14 @@ def test_mean_variance_normalization(dtype):
     _close(run_op("MeanVarianceNormalization", x), (exact - exact.mean(axis=(0, 2, 3), keepdims=True)) / deviation, dtype)
 
 
+def test_mean_variance_normalization_may_only_take_the_mean_off():
+    """As an experiment of ai.onnx, before opset 9; nothing of no elements is asked for its mean."""
+    x = _random(2, 3, 4, 5).astype(np.float32)
+    found = run_op("MeanVarianceNormalization", x, version=8, across_channels=1, normalize_variance=0)
+    _close(found, x.astype(np.float64) - x.astype(np.float64).mean(), np.float32)
+    assert run_op("MeanVarianceNormalization", x[:0]).shape == (0, 3, 4, 5)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("p", [1, 2])
 def test_lp_normalization(p, dtype):

@@ -30,7 +30,8 @@ def conv_transpose_with_dynamic_pads(
         head = (anonymous() if shape is None else shape[0], anonymous() if weights is None else weights[1] * view.group)
         rank = len(shape or weights or ()) - 2
         return tensor(x.dtype, None if rank < 0 else (*head, *unknown_shape(rank)))
-    return conv_transpose_fact(view._replace(sliding=view.sliding._replace(pads=padding)), x, w)
+    auto_pad = "NOTSET" if view.sliding.auto_pad == "VALID" else view.sliding.auto_pad
+    return conv_transpose_fact(view._replace(sliding=view.sliding._replace(pads=padding, auto_pad=auto_pad)), x, w)
 
 
 @shape_function("CropAndResize", domain=_MICROSOFT)

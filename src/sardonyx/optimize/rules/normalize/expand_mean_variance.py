@@ -9,6 +9,7 @@ whose kernels all providers have.
 
 Left alone:
     types other than float and double; an image whose rank is not known
+    a MeanVarianceNormalization that does not divide, as before opset 9 one may
     another p
 """
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Value
+from sardonyx.ops.views.normalize import MeanVariance
 from sardonyx.ops.views.pool import Norm
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
@@ -28,7 +30,6 @@ from sardonyx.optimize.terms import Term
 __all__ = ["EXPAND_GLOBAL_LP_POOL", "EXPAND_MEAN_VARIANCE"]
 
 _KINDS = (DataType.FLOAT, DataType.DOUBLE)
-_DEFAULT_AXES = (0, 2, 3)
 _EPSILON = 1e-9
 _AXES_ARE_INPUTS = 18
 """From this version of ai.onnx on all reductions have their axes as an input."""
@@ -42,8 +43,8 @@ def _check(match: Match) -> str | tuple[int, ...]:
     x = match["x"]
     if x.dtype not in _KINDS or x.shape is None:
         return "it is not of float or double, of known rank"
-    axes = match.root.integers("axes")
-    return _DEFAULT_AXES if axes is None else axes
+    view = MeanVariance.of(match.root)
+    return view.axes_of(len(x.shape)) if view.divides else "it does not divide by the deviation"
 
 
 def _replace(op: Builder, match: Match, axes: tuple[int, ...]) -> Value:

@@ -16,8 +16,9 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
+from sardonyx.ops.views.normalize import MeanVariance
 from sardonyx.providers.reference.algorithms.blocks import row_blocks
-from sardonyx.providers.reference.algorithms.dimensions import normalize_axes, normalize_axis
+from sardonyx.providers.reference.algorithms.dimensions import normalize_axis
 from sardonyx.providers.reference.algorithms.precision import compute_type, quiet, widen
 from sardonyx.providers.reference.kernels import batch_norm as batch_norm
 from sardonyx.providers.reference.registry import Call, kernel
@@ -243,13 +244,20 @@ def _require_length(length: int, **vectors: Array) -> None:
             raise InvalidArgument(f"{name} has shape {vector.shape}; expected ({length},)")
 
 
-@kernel("MeanVarianceNormalization")
+@kernel("MeanVarianceNormalization", view=MeanVariance)
 @quiet
-def mean_variance_normalization(_node: Call, x: Array, *, axes: tuple[int, ...] = (0, 2, 3)) -> Array:
-    """Return (x - mean) / (deviation + 1e-9) over `axes`; same shape and type out. ONNX MeanVarianceNormalization-9, -13."""
-    over = normalize_axes(axes, x.ndim)
+def mean_variance_normalization(_node: Call, x: Array, *, view: MeanVariance) -> Array:
+    """Return (x - mean) / (deviation + 1e-9) over axes; same shape and type out.
+
+    Sources: ONNX MeanVarianceNormalization-9, -13; version 1, an experiment, may leave out the division.
+    """
+    over = view.axes_of(x.ndim)
+    if not x.size:
+        return x
     wide = widen(x)
     centred = wide - wide.mean(axis=over, keepdims=True)
+    if not view.divides:
+        return np.asarray(centred).astype(x.dtype, copy=False)
     deviation = np.sqrt(np.square(centred).mean(axis=over, keepdims=True))
     return np.asarray(np.divide(centred, deviation + wide.dtype.type(1e-9))).astype(x.dtype, copy=False)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.peer import run_peer
 from support.run_op import run_op
+from support.session_models import session
 
 from sardonyx.errors import InvalidArgument
 
@@ -31,6 +32,12 @@ def test_an_echo_returns_its_input() -> None:
 def test_hashes_of_text_are_the_published_ones(text: str, seed: int, expected: int) -> None:
     """Source: test vectors of MurmurHash3_x86_32."""
     assert run("MurmurHash3", np.array([text], dtype=object), seed=seed).tolist() == [expected]
+
+
+def test_text_is_hashed_in_a_model() -> None:
+    """Though no type is written down for the input."""
+    model = "graph(x: string[n]) -> (y: uint32[n]) { y = com.microsoft.MurmurHash3(x) }"
+    assert session(model).run(None, {"x": np.array(["test"], object)})[0].tolist() == [0xBA6BD213]
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint64, np.float32, np.float64])

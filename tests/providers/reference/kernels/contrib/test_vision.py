@@ -56,6 +56,15 @@ def test_padding_of_a_transposed_convolution_is_an_input() -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+def test_padding_that_is_an_input_counts_where_it_is_valid() -> None:
+    """As in onnxruntime, also in the inferred shape."""
+    w, pads = RNG.standard_normal((3, 4, 3, 3)).astype(np.float32), np.array([1, 0, 1, 2])
+    inputs: list[Any] = [X, w, pads]
+    (expected,) = run_peer("ConvTransposeWithDynamicPads", *inputs, auto_pad="VALID")
+    found = run("ConvTransposeWithDynamicPads", *inputs, auto_pad="VALID")
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     "attributes",
     [
@@ -69,6 +78,15 @@ def test_masked_pools_are_those_of_the_peer(attributes: Any) -> None:
     mask = (RNG.random((1, 1, 5, 6)) > 0.4).astype(np.int32)
     (expected,) = run_peer("MaxpoolWithMask", X, mask, **attributes)
     np.testing.assert_array_equal(run("MaxpoolWithMask", X, mask, **attributes), expected)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_mask_of_one_axis_counts_from_its_first_element(first: int) -> None:
+    """With several axes that element counts as 1."""
+    mask = np.array([[[first, 1, 0, 1]]], np.int32)
+    x = np.array([[[4, 3, 2, 1]]], np.float32)
+    (expected,) = run_peer("MaxpoolWithMask", x, mask, kernel_shape=[1])
+    np.testing.assert_array_equal(run("MaxpoolWithMask", x, mask, kernel_shape=[1]), expected)
 
 
 def test_a_mask_has_the_axes_of_the_image() -> None:

@@ -36,14 +36,17 @@ def conv_transpose_with_dynamic_pads(
     output_padding: Sequence[int] = (),
     strides: Sequence[int] = (),
 ) -> Array:
-    """Compute ConvTranspose of ai.onnx with the padding as an input, int64 (2 x spatial axes). Source: com.microsoft."""
+    """Compute ConvTranspose of ai.onnx with the padding as an input, int64 (2 x spatial axes). Source: com.microsoft.
+
+    The padding counts where `auto_pad` is VALID too, as in ONNX Runtime.
+    """
     given = () if pads is None else tuple(int(pad) for pad in pads.ravel())
     y: Array = run_standard(
         "ConvTranspose",
         x,
         w,
         b,
-        auto_pad=auto_pad,
+        auto_pad="NOTSET" if auto_pad == "VALID" else auto_pad,
         dilations=dilations,
         group=group,
         kernel_shape=kernel_shape,
@@ -135,7 +138,9 @@ def maxpool_with_mask(
     *,
     view: Pool,
 ) -> Array:
-    """Compute the maximum of each window, each of whose rows ends where the mask is 0 (but not at the first element of all).
+    """Compute the maximum of each window, each of whose rows ends where the mask is 0.
+
+    Where there are several spatial axes, the mask's first element of all counts as 1, as in ONNX Runtime.
 
     x (N, C, *spatial); the first plane of the mask, int32 of as many axes, serves every image and channel, as in ONNX Runtime.
     A window without elements gives the lowest number. Source: com.microsoft MaxpoolWithMask.
@@ -150,7 +155,7 @@ def maxpool_with_mask(
     check_output_size((*x.shape[:2], *window.output), x.dtype.itemsize)
     lowest = np.finfo(x.dtype).min
     plane = mask[0, 0] != 0
-    if plane.size:
+    if plane.size and plane.ndim > 1:
         plane = plane.copy()
         plane.flat[0] = True
     margins = list(zip(window.begins, window.ends, strict=True))
