@@ -9,47 +9,15 @@ another provider, by the reason; half types count as run where they are widened 
 
 from __future__ import annotations
 
-import dataclasses
 import sys
-from collections.abc import Iterator
 
-import numpy as np
-import onnx.defs
-from operator_draws import Draw, Instance
+from operator_draws import Instance
 from operator_instances import INSTANCES, LOOPS_AROUND_MODELS
+from operator_variants import typed
 
 import sardonyx
-from sardonyx.dtypes import DataType
 from sardonyx.errors import SardonyxError
 from sardonyx.session.providers import CPU
-
-
-def typed(instance: Instance) -> Iterator[tuple[str, Instance]]:
-    """The instance in each tensor type that its schema allows for its first input, but for text."""
-    if not onnx.defs.has(instance.op_type, instance.domain):
-        yield "as written", instance
-        return
-    schema = onnx.defs.get_schema(instance.op_type, instance.version, instance.domain)
-    if not schema.inputs:
-        return
-    formals = [*schema.inputs, *([schema.inputs[-1]] * len(instance.inputs))][: len(instance.inputs)]
-    first = formals[0].type_str if formals else ""
-    allowed = next((item.allowed_type_strs for item in schema.type_constraints if item.type_param_str == first), [])
-    for text in sorted(allowed):
-        name = text.removeprefix("tensor(").removesuffix(")")
-        if not text.startswith("tensor(") or "complex" in name or name == "string":
-            continue
-        made = [
-            _as_type(item, name) if formal.type_str == first else item
-            for item, formal in zip(instance.inputs, formals, strict=True)
-        ]
-        yield name, dataclasses.replace(instance, inputs=tuple(made))
-
-
-def _as_type(item: object, name: str) -> object:
-    if isinstance(item, Draw):
-        return dataclasses.replace(item, dtype=name)
-    return item.astype(DataType.parse(name).numpy) if isinstance(item, np.ndarray) else item
 
 
 def reason_of(instance: Instance) -> str:

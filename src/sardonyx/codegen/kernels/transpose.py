@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
@@ -31,6 +32,8 @@ SOURCE, RESULT = range(2)
 _ROWS, _COLUMNS, _ROW_STRIDE, _COLUMN_STRIDE, _BLOCK_ROWS, _BLOCK_COLUMNS, _BLOCK_OUTER, _OUTER, _RANK, _DIMS = range(10)
 _LANE_BITS = 128
 """Shuffles within this width are fast on every processor."""
+_LINE_BITS = 512
+"""A line of the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class PlaneParams:
         column_stride: int,
         outer: Sequence[tuple[int, int, int]],
         *,
-        side: int = 64,
+        side: int = 128,
         grain: int = 1 << 14,
     ) -> PlaneParams:
         """Return blocks of about `side` rows and columns, or, where planes are small, several planes.
@@ -90,17 +93,30 @@ class PlaneParams:
 
 
 def write_transpose(module: Module, symbol: str, element: Type) -> None:
-    """Write the kernel `symbol` for elements of type `element`, an integer of their size."""
+    """Write the kernel `symbol` for elements of type `element`, an integer of their size.
+
+    Tiles of whole registers of 64 bytes would mostly be stored across two cache lines where rows of the result do not begin at
+    lines; there tiles of half their side are moved.
+    """
     side = tile_side(module.target, element)
     with module.kernel(symbol) as b:
         for source, result, block in _blocks(b, element):
             plane = _Plane(b, source, result, b.param(_ROW_STRIDE), b.param(_COLUMN_STRIDE))
-            whole_rows = block.row + ((block.last_row - block.row) & -side)
-            whole_columns = block.column + ((block.last_column - block.column) & -side)
-            with b.loop(block.column, whole_columns, side) as j, b.loop(block.row, whole_rows, side) as i:
-                _move_tile(plane, i, j, side)
-            _move_edge(plane, block.row, whole_rows, whole_columns, block.last_column, side)
-            _move_edge(plane, whole_rows, block.last_row, block.column, block.last_column, side)
+            if side * element.bits < _LINE_BITS:
+                _move_block(plane, block, side)
+            else:
+                begins_at_lines = (plane.column_stride % (_LINE_BITS // element.bits)).eq(0)
+                whole, half = partial(_move_block, plane, block, side), partial(_move_block, plane, block, side // 2)
+                b.branch(begins_at_lines, whole, half)
+
+
+def _move_block(plane: _Plane, block: _Block, side: int) -> None:
+    whole_rows = block.row + ((block.last_row - block.row) & -side)
+    whole_columns = block.column + ((block.last_column - block.column) & -side)
+    with plane.b.loop(block.column, whole_columns, side) as j, plane.b.loop(block.row, whole_rows, side) as i:
+        _move_tile(plane, i, j, side)
+    _move_edge(plane, block.row, whole_rows, whole_columns, block.last_column, side)
+    _move_edge(plane, whole_rows, block.last_row, block.column, block.last_column, side)
 
 
 def write_interleave(module: Module, symbol: str, element: Type, streams: int) -> None:
