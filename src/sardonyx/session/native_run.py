@@ -33,7 +33,7 @@ __all__ = ["MOST_SCRATCH_BYTES", "Key", "NativeRuns", "scratch_for"]
 _SHAPES_KEPT = 16
 _MOST_RESULT_BYTES = 1 << 23
 """How much memory the results of a run may take: what the allocator of the process takes from blocks that it keeps."""
-_MOST_COUNTED_BYTES = 1 << 16
+_MOST_COUNTED_BYTES = 1 << 20
 """The same where only the run shows how long results are: large ones are copied for longer than a run in Python takes."""
 MOST_SCRATCH_BYTES = 1 << 18
 """How much memory one lane may work in."""

@@ -6,7 +6,7 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import BOOL, F16, F32, I8, I32
-from sardonyx.codegen.kernels.select import write_chosen, write_nonzero, write_taken
+from sardonyx.codegen.kernels.select import found_block, write_found, write_nonzero, write_taken
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 
@@ -17,7 +17,8 @@ def engine(target: Target) -> Engine:
     module = Module(target)
     for name, kind in {"float32": F32, "float16": F16, "int8": I8, "bool": BOOL}.items():
         write_nonzero(module, f"nonzero_{name}", kind, 2)
-    write_chosen(module, "chosen")
+        write_found(module, f"found_{name}", kind)
+    write_nonzero(module, "chosen", BOOL, 1)
     write_taken(module, "taken", I32, single=False)
     write_taken(module, "taken_single", I32, single=True)
     engine = Engine(target)
@@ -34,7 +35,10 @@ def test_coordinates_of_what_is_not_zero(engine: Engine, name: str, inner: int) 
         x[0, 0], x[-1, -1] = np.nan, -0.0
     wanted = np.array(np.nonzero(x))
     result, length = np.full(wanted.size + 1, -7), np.zeros(1, np.int64)
-    call(engine, f"nonzero_{name}", [x, result, length], [5, inner, 5, 1])
+    block, counts = max(inner * 2 - 1, 3), np.zeros(5 * inner, np.int64)
+    blocks = -(-x.size // block)
+    call(engine, f"found_{name}", [x, counts], [x.size, block], 0, blocks)
+    call(engine, f"nonzero_{name}", [x, counts, result, length], [x.size, block, blocks, inner, 5, 1], 0, blocks)
     np.testing.assert_array_equal(result[:-1].reshape(wanted.shape), wanted)
     assert (length[0], result[-1]) == (wanted.shape[1], -7)
 
@@ -44,16 +48,17 @@ def test_places_of_conditions(engine: Engine, count: int) -> None:
     """In order."""
     conditions = np.random.default_rng(count).random(count) < 0.4
     wanted = np.flatnonzero(conditions)
-    result, length = np.full(wanted.size + 1, -7), np.zeros(1, np.int64)
-    call(engine, "chosen", [conditions, result, length], [count])
+    result, length, counts = np.full(wanted.size + 1, -7), np.zeros(1, np.int64), np.zeros(1, np.int64)
+    call(engine, "found_bool", [conditions, counts], [count, found_block(count)])
+    call(engine, "chosen", [conditions, counts, result, length], [count, found_block(count), 1, max(count, 1)])
     np.testing.assert_array_equal(result, [*wanted, -7])
     assert length[0] == wanted.size
 
 
-@pytest.mark.parametrize(("name", "inner"), [("taken", 0), ("taken", 1), ("taken", 19), ("taken_single", 1)])
+@pytest.mark.parametrize(("name", "inner"), [("taken", 0), ("taken", 1), ("taken", 19), ("taken", 77), ("taken_single", 1)])
 def test_slices_at_places(engine: Engine, name: str, inner: int) -> None:
-    """The result is dense."""
+    """The result is dense; there may be fewer places than there are blocks for."""
     data, places = np.arange(3 * 6 * inner, dtype=np.int32).reshape(3, 6, inner), np.array([5, 0, 2])
     result = np.zeros((3, 3, inner), np.int32)
-    call(engine, name, [data, places, np.array([3]), result], [6, inner], 0, 3)
+    call(engine, name, [data, places, np.array([3]), result], [6, inner, 2, 3], 0, 9)
     np.testing.assert_array_equal(result, data[:, places])

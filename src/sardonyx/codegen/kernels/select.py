@@ -1,30 +1,49 @@
 """Find elements by what they are, and take what conditions choose; how many there are is known only afterwards.
 
+    write_found      COUNTS[t] = how many elements of block t are not 0
     write_nonzero    result[d, j] = coordinate d of the j-th element that is not 0, in row-major order
-    write_chosen     result[j] = place of the j-th condition that holds
     write_taken      result[o, j, :] = data[o, places[j], :]
 
-The result is dense: its rows are as long as elements were found, which the first two store in LENGTH and the third reads there.
+The result is dense: its rows are as long as elements were found, which the second stores in LENGTH and the third reads there.
 """
 
 from __future__ import annotations
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import BOOL, I32, I64, U16, Kind, Type
+from sardonyx.codegen.emit.types import I32, I64, PTR, U16, Kind, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.ranking import each_lane
 
-__all__ = ["write_chosen", "write_nonzero", "write_taken"]
+__all__ = ["found_block", "write_found", "write_nonzero", "write_taken"]
 
-X, RESULT, LENGTH = range(3)
-"""The buffers of `write_nonzero` and `write_chosen`."""
+X, COUNTS, RESULT, LENGTH = range(4)
+"""The buffers of `write_nonzero`, and the first two those of `write_found`."""
 DATA, PLACES, COUNT, TAKEN = range(4)
 """The buffers of `write_taken`."""
 
+_BLOCK, _MOST_BLOCKS = 1 << 16, 1 << 12
+_LONG_COPY_BYTES = 256
+
+
+def found_block(count: int) -> int:
+    """Return how many of `count` elements a block has."""
+    return max(_BLOCK, -(-count // _MOST_BLOCKS))
+
+
+def write_found(module: Module, symbol: str, kind: Type) -> None:
+    """Write the kernel `symbol`; a task is a block. Parameters: elements, those of a block."""
+    with module.kernel(symbol) as b:
+        x, counts, block = b.buffer(X, kind), b.buffer(COUNTS, I64), b.param(1)
+        with b.loop(b.begin, b.end) as task:
+            first = task * block
+            counts.store(_count(b, x.at(first), b.min(block, b.param(0) - first)), task)
+
 
 def write_nonzero(module: Module, symbol: str, kind: Type, rank: int) -> None:
-    """Write the kernel `symbol`, one task; parameters: rows, elements of one, then for each other dimension size and rows in one.
+    """Write the kernel `symbol`; a task is a block, of which there is at least one.
+
+    Parameters: elements, those of a block, blocks, elements of a row, then for each dimension but the last size and rows in one.
 
     Args:
         module: where to write.
@@ -33,41 +52,41 @@ def write_nonzero(module: Module, symbol: str, kind: Type, rank: int) -> None:
         rank: how many dimensions there are, at least 1.
     """
     with module.kernel(symbol) as b:
-        rows, inner = b.param(0), b.param(1)
-        x, result = b.buffer(X, kind), b.buffer(RESULT, I64)
-        with b.loop(b.begin, b.end):
-            total = _count(b, x, rows * inner)
+        elements, block, blocks, inner = (b.param(place) for place in range(4))
+        x, result, counts = b.buffer(X, kind), b.buffer(RESULT, I64), b.buffer(COUNTS, I64)
+        total = _sum(b, counts, blocks)
+        with b.when(b.begin.eq(0)):
             b.buffer(LENGTH, I64).store(total)
-            last, found = result.at(total * (rank - 1)), b.variable(b.const(I64, 0))
-            with b.loop(0, rows) as row:
+        last = result.at(total * (rank - 1))
+        with b.loop(b.begin, b.end) as task:
+            start, found = task * block, b.variable(_sum(b, counts, task))
+            stop = b.min(start + block, elements)
+            with b.loop(start // inner, (stop + inner - 1) // inner) as row:
                 first = b.variable(found.value).value
-                source = x.at(row * inner)
-                for i, span in b.vectors(0, inner, I32):
+                source, begin = x.at(row * inner), b.max(start - row * inner, 0)
+                for i, span in b.vectors(begin, b.min(stop - row * inner, inner), I32):
                     with each_lane(b, _is_set(b, source.load(i, span), span)) as lane:
                         last.store(i + lane, found.value)
                         found.add(1)
                 for axis in range(rank - 1):
-                    size, stride = b.param(2 + 2 * axis), b.param(3 + 2 * axis)
+                    size, stride = b.param(4 + 2 * axis), b.param(5 + 2 * axis)
                     with b.when(found.value > first):
                         coordinate = row // stride % size
                         for j, span in b.vectors(first, found.value, I64):
                             result.at(total * axis).store(coordinate, j, span)
 
 
-def write_chosen(module: Module, symbol: str) -> None:
-    """Write the kernel `symbol`, one task; parameter: how many conditions there are."""
-    with module.kernel(symbol) as b:
-        conditions, result, found = b.buffer(X, BOOL), b.buffer(RESULT, I64), b.variable(b.const(I64, 0))
-        with b.loop(b.begin, b.end):
-            for i, span in b.vectors(0, b.param(0), I32):
-                with each_lane(b, _masked(conditions.load(i, span), span)) as lane:
-                    result.store(i + lane, found.value)
-                    found.add(1)
-        b.buffer(LENGTH, I64).store(found.value)
+def _sum(b: Function, counts: Pointer, length: Register) -> Register:
+    total = b.variable(length.like(0))
+    with b.loop(0, length) as i:
+        total.add(counts.load(i))
+    return total.value
 
 
 def write_taken(module: Module, symbol: str, element: Type, *, single: bool) -> None:
-    """Write the kernel `symbol`; parameters: places on the axis, elements of what one takes. A task is one o.
+    """Write the kernel `symbol`; a task is a block of places of one o.
+
+    Parameters: places on the axis, elements of what one takes, places of a block, blocks of the most places that there may be.
 
     Args:
         module: where to write.
@@ -76,11 +95,12 @@ def write_taken(module: Module, symbol: str, element: Type, *, single: bool) -> 
         single: whether a place takes one element.
     """
     with module.kernel(symbol) as b:
-        axis, inner = b.param(0), b.const(I64, 1) if single else b.param(1)
+        axis, inner, block, blocks = b.param(0), b.const(I64, 1) if single else b.param(1), b.param(2), b.param(3)
         places, count = b.buffer(PLACES, I64), b.buffer(COUNT, I64).load()
-        with b.loop(b.begin, b.end) as outer:
+        with b.loop(b.begin, b.end) as task:
+            outer, first = task // blocks, task % blocks * block
             data, result = b.buffer(DATA, element).at(outer * axis * inner), b.buffer(TAKEN, element).at(outer * count * inner)
-            with b.loop(0, count) as j:
+            with b.loop(first, b.min(first + block, count)) as j:
                 _copy(b, result.at(j * inner), data.at(places.load(j) * inner), inner, single=single)
 
 
@@ -88,8 +108,16 @@ def _copy(b: Function, result: Pointer, source: Pointer, length: Register, *, si
     if single:
         result.store(source.load())
         return
-    for i, span in b.vectors(0, length, source.element):
-        result.store(source.load(i, span), i, span)
+    size_bytes = length * source.element.size_bytes
+
+    def by_vectors() -> None:
+        for i, span in b.vectors(0, length, source.element):
+            result.store(source.load(i, span), i, span)
+
+    def whole() -> None:
+        b.intrinsic("memcpy", PTR, [result.to(PTR), source.to(PTR), size_bytes])
+
+    b.branch(size_bytes < _LONG_COPY_BYTES, by_vectors, whole)
 
 
 def _count(b: Kernel, x: Pointer, count: Register) -> Register:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import Type
-from sardonyx.codegen.kernels.select import write_chosen, write_nonzero, write_taken
+from sardonyx.codegen.emit.types import BOOL, Type
+from sardonyx.codegen.kernels.select import found_block, write_found, write_nonzero, write_taken
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
-from sardonyx.ir import Node
-from sardonyx.ir.shape import minimum, product
+from sardonyx.ir import Dim, Node, Shape
+from sardonyx.ir.shape import ceil_div, minimum, product
 from sardonyx.ops.views.gather import Compress
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import element_type
@@ -17,7 +17,12 @@ from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, moved_as, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
+from sardonyx.providers.cpu.steps import Buffer
 from sardonyx.providers.cpu.strided import dense_strides
+
+
+_TAKEN_ELEMENTS = 1 << 16
+"""Elements that one task of Compress copies about."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -35,6 +40,22 @@ def claim_non_zero(node: Node) -> NonZeroSpec | str:
     if not shape_of(node.inputs[0]):
         return "the data is a scalar"
     return f"elements of type {dtype}" if kind is None else NonZeroSpec(kind)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FoundKernel:
+    """How much of each block is not zero."""
+
+    kind: Type
+    """The type of elements."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"found_{self.kind.kind.value}{self.kind.bits}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_found(module, symbol, self.kind)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,17 +78,35 @@ class NonZeroKernel:
 
 @lowers("NonZero", claim=claim_non_zero, counts=lambda spec: True)
 def non_zero(low: Lowering, group: Group, spec: NonZeroSpec) -> None:
-    """Lower to a kernel that counts, then lists; there may be as many as there are elements."""
+    """Count block by block, then list; there may be as many as there are elements."""
     source, length = low.of(group.node.inputs[0]), low.counter()
-    shape, rank = source.shape, len(source.shape)
-    result = low.result_up_to(group.node.output, (rank, product(shape)), length, 1)
-    symbol = low.kernel(NonZeroKernel(spec.kind, rank))
+    result = low.result_up_to(group.node.output, (len(source.shape), product(source.shape)), length, 1)
+    _list_set(low, group, spec.kind, (source, result, length), source.shape)
+
+
+def _list_set(low: Lowering, group: Group, kind: Type, buffers: tuple[Buffer, Buffer, Buffer], shape: Shape) -> None:
+    """List where the first elements of a buffer, seen in `shape`, are not 0: source, result, and how many they are."""
+    source, result, length = buffers
+    most: Dim = ceil_div(product(shape), found_block(0))
+    counts = low.temporary(DataType.INT64, (most,))
     axes = list(zip(shape[:-1], dense_strides(shape[:-1]), strict=True))
 
-    def plan(sizes: Sizes) -> tuple[list[int], int]:
-        return [sizes.product(shape[:-1]), sizes(shape[-1]), *(max(sizes(word), 1) for axis in axes for word in axis)], 1
+    def block_of(sizes: Sizes) -> tuple[int, int, int]:
+        elements = sizes.product(shape)
+        block = found_block(elements)
+        return elements, block, -(-elements // block)
 
-    low.step(group, symbol, [source, result, length], writes=[1, 2], plan=plan)
+    def plan_counts(sizes: Sizes) -> tuple[list[int], int]:
+        elements, block, blocks = block_of(sizes)
+        return [elements, block], blocks
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        around = [max(sizes(word), 1) for axis in axes for word in axis]
+        return [*block_of(sizes), max(sizes(shape[-1]), 1), *around], max(block_of(sizes)[2], 1)
+
+    low.step(group, low.kernel(FoundKernel(kind)), [source, counts], writes=[1], plan=plan_counts)
+    symbol = low.kernel(NonZeroKernel(kind, len(shape)))
+    low.step(group, symbol, [source, counts, result, length], writes=[2, 3], plan=plan)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -88,19 +127,6 @@ def claim_compress(node: Node) -> CompressSpec | str:
     if condition.dtype is not DataType.BOOL or len(shape_of(condition)) != 1:
         return f"a condition of type {condition.dtype} and {len(shape_of(condition))} dimensions"
     return CompressSpec(element, Compress.of(node).place(len(shape)))
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ChosenKernel:
-    """The places where a condition holds."""
-
-    def symbol(self, target: Target) -> str:
-        """Return its name."""
-        return f"chosen_{target.isa}"
-
-    def write(self, module: Module, symbol: str) -> None:
-        """Write it."""
-        write_chosen(module, symbol)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -130,11 +156,13 @@ def compress(low: Lowering, group: Group, spec: CompressSpec) -> None:
     outer, inner = product(shape[:axis]), product(shape[axis + 1 :])
     most = minimum(condition.shape[0], shape[axis])
     places = low.temporary(DataType.INT64, (most,))
-    low.step(group, low.kernel(ChosenKernel()), [condition, places, length], writes=[1, 2], plan=lambda sizes: ([sizes(most)], 1))
+    _list_set(low, group, BOOL, (condition, places, length), (most,))
     result = low.result_up_to(node.output, (*shape[:axis], most, *shape[axis + 1 :]), length, axis)
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
-        return [sizes(shape[axis]), sizes(inner)], sizes(outer)
+        block = max(1, _TAKEN_ELEMENTS // max(sizes(inner), 1))
+        blocks = -(-sizes(most) // block)
+        return [sizes(shape[axis]), sizes(inner), block, max(blocks, 1)], sizes(outer) * blocks
 
     symbol = low.kernel(TakenKernel(spec.element, inner == 1))
     low.step(group, symbol, [data, places, length, result], writes=[3], plan=plan)
