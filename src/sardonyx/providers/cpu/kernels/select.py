@@ -20,7 +20,6 @@ from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 from sardonyx.providers.cpu.strided import dense_strides
 
-
 _TAKEN_ELEMENTS = 1 << 16
 """Elements that one task of Compress copies about."""
 
