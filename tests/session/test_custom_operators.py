@@ -35,7 +35,7 @@ def test_a_provider_for_them_comes_first() -> None:
     options.register_custom_ops_library(library_path())
     lookup, providers = with_custom_operators(read_settings(options), ProviderList.of([]))
     assert lookup is not None
-    assert lookup("test.ops", "Scale", 1) is not None
+    assert lookup.find_operator("test.ops", "Scale", 1) is not None
     assert providers.names == ["CustomOperators"]
 
 
