@@ -99,6 +99,13 @@ def test_nodes_are_filtered(invoke: Callable[..., Result], model_file: Path, fil
     assert [item["node"] for item in json.loads(invoke("explain", model_file, *filters, "--json").stdout)] == kept
 
 
+def test_filters_that_nothing_has_are_named_with_the_nearest(invoke: Callable[..., Result], model_file: Path) -> None:
+    """Each by itself; one that some node has is not."""
+    said = invoke("explain", model_file, "--operator", "Reluu", "--operator", "Conv", "--on", "Refrence").stderr
+    assert "it has no operator 'Reluu', did you mean Relu?; it has no operator 'Conv'; it has no provider 'Refrence'; its" in said
+    assert "it has no operator" not in invoke("explain", model_file, "--operator", "Relu", "--name", "none").stderr
+
+
 def test_the_summary_comes_first(invoke: Callable[..., Result], model_file: Path) -> None:
     """Of all nodes, whatever is listed then; or nothing is."""
     shown = invoke("explain", model_file, "--operator", "Relu").output

@@ -20,6 +20,15 @@ def test_json_holds_versions_values_and_operators(invoke: Callable[..., Result],
     assert (facts["nodes"], facts["parameters"], facts["weight_bytes"]) == (2, 2, 8)
 
 
+def test_elements_in_attributes_are_counted(invoke: Callable[..., Result], tmp_path: Path) -> None:
+    """A forest has no weights: its trees are lists in attributes."""
+    save(
+        model("graph(x: float[n]) -> (y: float[n]) {\ny = ai.onnx.ml.Scaler(x) {offset = [1.0, 2.0], scale = [3.0, 4.0]}\n}"),
+        tmp_path / "m.onnx",
+    )
+    assert "1 node, 0 parameters, 0.0 MiB of weights, 4 elements in attributes" in invoke("inspect", tmp_path / "m.onnx").output
+
+
 def test_text_shows_the_operators(invoke: Callable[..., Result], model_file: Path) -> None:
     """A table for people, in which shapes are as in ONNX."""
     output = invoke("inspect", model_file).output

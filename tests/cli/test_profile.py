@@ -17,12 +17,14 @@ def test_steps_and_operators_are_listed(invoke: Callable[..., Result], model_fil
     assert "first" in shown
     assert "with y" in shown
     assert "peak of this machine" in shown
+    assert "inputs: x float32[4,2]; --dim sets n=4" in shown
 
 
 def test_json_has_every_step(invoke: Callable[..., Result], model_file: Path) -> None:
     """With its time, its operations and bytes, and what the machine would need at least."""
     facts = json.loads(invoke("profile", model_file, "--runs", "8", "--dim", "n=4", "--json").stdout)
     (step,) = facts["steps"]
+    assert (facts["inputs"], facts["dims"]) == ({"x": "float32[4,2]"}, {"n": 4})
     assert (facts["runs"], step["operators"], step["original_nodes"]) == (8, "Relu+Add", ["first", "y"])
     assert (step["flops"], step["size_bytes"]) == (16, 32 + 8 + 32)
     assert 0 < step["ms"] <= facts["run_ms"]

@@ -33,6 +33,13 @@ def test_an_unknown_operator_gets_near_names(invoke: Callable[..., Result]) -> N
     assert "did you mean Softmax" in result.stderr
 
 
+def test_no_operator_is_not_all_of_them(invoke: Callable[..., Result]) -> None:
+    """An empty text would be in every file."""
+    result = invoke("where", " ")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "name an operator" in result.stderr
+
+
 def test_json_lists_pairs(invoke: Callable[..., Result]) -> None:
     """What, and where."""
     assert all(set(row) == {"what", "where"} for row in json.loads(invoke("where", "Conv", "--json").stdout))

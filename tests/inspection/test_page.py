@@ -218,3 +218,26 @@ def test_thousands_of_nodes_without_scopes_fold_by_their_order(browser: Browser,
     browser.click("#unfold")
     assert len(browser.find(".unit")) < 200
     assert browser.problems() == []
+
+
+def test_values_of_attributes_with_long_names_have_room(browser: Browser, tmp_path: Path) -> None:
+    """The names take less than half of the line."""
+    names = ["a_name_of_an_attribute_that_is_longer_than_the_whole_column_of_details", "to"]
+    attributes = ", ".join(f"{name} = [{', '.join(map(str, range(99)))}]" for name in names)
+    path = tmp_path / "long.html"
+    path.write_text(page_of(model(f"graph(x: float[n]) -> (y) {{\ny = my.Long(x) {{{attributes}}}\n}}")), encoding="utf-8")
+    browser.open(path, "#graph")
+    browser.click(".outline .row")
+    widths = browser.script("return [...document.querySelectorAll('.detail dd')].map((item) => item.getBoundingClientRect().width)")
+    assert len(widths) == 4
+    assert min(widths) > 120
+    assert "99 items: [0, 1, 2" in browser.text(".detail")
+
+
+def test_a_single_scope_of_many_is_unfolded_at_first(browser: Browser, tmp_path: Path) -> None:
+    """Its parts are what there is to see."""
+    path = tmp_path / "many.html"
+    path.write_text(page_of(scoped(100)), encoding="utf-8")
+    browser.open(path, "#graph")
+    assert len(browser.find(".outline .row")) == 101
+    assert browser.problems() == []

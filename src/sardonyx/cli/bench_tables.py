@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
 from sardonyx.cli.bench_engines import Job, Measured
 from sardonyx.cli.console import print_table, print_text
+from sardonyx.cli.feeds import type_text
 
 __all__ = ["describe_engines", "percentile", "print_engines"]
 
@@ -28,18 +28,9 @@ def describe_engines(model: str, job: Job, found: Sequence[Measured]) -> dict[st
         "model": model,
         "threads": job.threads,
         "streams": job.streams,
-        "inputs": {name: _type(value) for name, value in job.feed.items()},
+        "inputs": {name: type_text(value) for name, value in job.feed.items()},
         "engines": [_describe(item, found[0]) for item in found],
     }
-
-
-def _type(value: Any) -> str:
-    shape = getattr(value, "shape", None)
-    return (
-        type(value).__name__
-        if shape is None
-        else f"{'string' if value.dtype == object else value.dtype}[{','.join(map(str, shape))}]"
-    )
 
 
 def _describe(item: Measured, own: Measured) -> dict[str, object]:
@@ -70,7 +61,7 @@ def print_engines(model: str, job: Job, found: Sequence[Measured]) -> None:
     threads = f"{job.threads} thread{'s' if job.threads > 1 else ''}"
     streams = f"{job.streams} runs at a time" if job.streams > 1 else "one run at a time"
     click.echo(f"{model}: {threads}, {streams}")
-    shapes = ", ".join(f"{name} {_type(value)}" for name, value in job.feed.items())
+    shapes = ", ".join(f"{name} {type_text(value)}" for name, value in job.feed.items())
     if shapes:
         print_text(f"inputs: {shapes}")
     able = [item for item in found if not item.error]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import click
 
@@ -27,6 +27,7 @@ from sardonyx.session.options import SessionOptions
 from sardonyx.session.provider_choice import choose_providers
 from sardonyx.session.settings.settings import read_settings
 from sardonyx.session.stages.source import Source
+from sardonyx.spelling import nearest
 
 _FEW = 12
 _ALWAYS = 4
@@ -91,7 +92,7 @@ def explain(
     if is_short:
         return
     if not kept:
-        fail(f"no node of {model} is left by these filters; {_choices(placements)}")
+        fail(f"no node of {model} is left by these filters; {_choices(placements, operators, runners)}")
     _print_nodes(kept)
     if len(kept) < len(placements):
         click.echo(f"{len(kept)} of {len(placements)} nodes listed")
@@ -111,9 +112,21 @@ def _is_named(node: str, patterns: Sequence[str]) -> bool:
     return not patterns or any(pattern in node or fnmatch.fnmatchcase(node, pattern) for pattern in patterns)
 
 
-def _choices(placements: Sequence[Placement]) -> str:
-    operators = ", ".join(sorted({item.op_type for item in placements})[:_FEW])
-    return f"its operators are {operators} …, run by {', '.join(sorted({_short(item.provider) for item in placements}))}"
+def _choices(placements: Sequence[Placement], operators: Sequence[str], runners: Sequence[str]) -> str:
+    """Return which filter of operators or providers no node has, with the nearest, and what there is to choose from."""
+    kinds, providers = ({item.op_type.rpartition(".")[2] for item in placements}, {_short(item.provider) for item in placements})
+    said = [
+        *(_missing("operator", name, kinds) for name in operators if not any(_is_one_of(kind, [name]) for kind in kinds)),
+        *(_missing("provider", name, providers) for name in runners if not any(_runs_on(known, [name]) for known in providers)),
+    ]
+    few = f"{', '.join(sorted(kinds)[:_FEW])}{' …' if len(kinds) > _FEW else ''}"
+    return "; ".join([*said, f"its operators are {few}, run by {', '.join(sorted(providers))}"])
+
+
+def _missing(what: str, name: str, known: Collection[str]) -> str:
+    spelt = {item.lower(): item for item in known}
+    close = nearest(name.lower(), spelt, likeness=0.6)
+    return f"it has no {what} {name!r}{f', did you mean {spelt[close]}?' if close else ''}"
 
 
 def _short(provider: str) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import click
+import numpy as np
 
 from sardonyx.cli.console import fail, readable_errors
 from sardonyx.cli.input_files import Range, read_inputs
@@ -14,7 +15,7 @@ from sardonyx.session.draw.feeds import random_feeds
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.values import node_arg
 
-__all__ = ["draw_feed", "input_options", "make_feed"]
+__all__ = ["describe_feed", "draw_feed", "input_options", "make_feed", "type_text"]
 
 
 _INPUT_OPTIONS = (
@@ -99,6 +100,24 @@ def draw_feed(
         sizes, intervals = _sizes(_pairs("--dim", dims)), _intervals(_pairs("--range", ranges))
         given = read_inputs([node_arg(value) for value in loaded.graph.inputs], files, sizes, intervals)
     return lambda: random_feeds(loaded, dims=sizes, ranges=intervals, seed=seed, given=given)
+
+
+def describe_feed(session: InferenceSession, feed: Mapping[str, OnnxValue]) -> tuple[dict[str, str], dict[str, int]]:
+    """Return the types of what is fed, by input, and the sizes of the dimensions that the model leaves open, by name."""
+    sizes: dict[str, int] = {}
+    for argument in session.get_inputs():
+        found = getattr(feed.get(argument.name), "shape", None) or ()
+        for axis, (dim, size) in enumerate(zip(argument.shape, found, strict=False)):
+            if not isinstance(dim, int):
+                sizes.setdefault(dim or f"{argument.name}:{axis}", size)
+    return {name: type_text(value) for name, value in feed.items()}, sizes
+
+
+def type_text(value: object) -> str:
+    """Return element type and shape of an array, such as float32[1,3]; of anything else the name of its class."""
+    if not isinstance(value, np.ndarray):
+        return type(value).__name__
+    return f"{'string' if value.dtype == object else value.dtype}[{','.join(map(str, value.shape))}]"
 
 
 def _pairs(option: str, texts: Sequence[str]) -> dict[str, str]:

@@ -27,7 +27,7 @@ from sardonyx.cli.feeds import draw_feed, input_options
 from sardonyx.dtypes import OnnxValue
 from sardonyx.formats.models import load
 from sardonyx.inspection import inspect_model, render_page
-from sardonyx.ir import Model, Value
+from sardonyx.ir import AttributeKind, Model, Node, Value
 from sardonyx.ir.text import print_model
 from sardonyx.ir.walk import all_graphs, all_nodes
 from sardonyx.session.options import SessionOptions
@@ -130,9 +130,16 @@ def describe(model: Model) -> dict[str, object]:
         "functions": [f"{domain}.{name}" for domain, name, _ in model.functions],
         "parameters": sum(constant.size for constant in constants),
         "weight_bytes": sum(constant.size_bytes for constant in constants),
+        "attribute_numbers": sum(map(_numbers_in, all_nodes(model))),
         "operators": dict(operators.most_common()),
         "metadata": model.metadata,
     }
+
+
+def _numbers_in(node: Node) -> int:
+    """Return how many elements the lists of a node's attributes have: the trees of a forest, for one."""
+    kinds = (AttributeKind.INTS, AttributeKind.FLOATS, AttributeKind.STRINGS)
+    return sum(len(item.value) for item in node.attributes.values() if item.kind in kinds and item.reference is None)
 
 
 def _describe_value(value: Value) -> dict[str, object]:
@@ -148,7 +155,12 @@ def _shape_text(shape: Sequence[int | str] | None) -> str:
 def _print(facts: dict[str, Any]) -> None:
     opsets = ", ".join(f"{domain} {version}" for domain, version in facts["opset_imports"].items())
     click.echo(f"{facts['model']}: IR version {facts['ir_version']}, opset {opsets}, written by {facts['producer'] or 'unknown'}")
-    click.echo(f"{facts['nodes']} nodes, {facts['parameters']:,} parameters, {facts['weight_bytes'] / 2**20:.1f} MiB of weights")
+    in_attributes = facts["attribute_numbers"]
+    click.echo(
+        f"{facts['nodes']} node{'s' * (facts['nodes'] != 1)}, {facts['parameters']:,} parameters, "
+        f"{facts['weight_bytes'] / 2**20:.1f} MiB of weights"
+        + (f", {in_attributes:,} elements in attributes" if in_attributes > facts["parameters"] else "")
+    )
     for kind in ("inputs", "outputs"):
         rows = [(item["name"], item["type"], _shape_text(item["shape"])) for item in facts[kind]]
         print_table(kind, ("name", "type", "shape"), rows)

@@ -18,13 +18,14 @@ from sardonyx.cli.console import (
     json_option,
     open_session,
     print_json,
+    print_text,
     progress,
     provider_option,
     readable_errors,
     refuse_existing,
     session_options,
 )
-from sardonyx.cli.feeds import input_options, make_feed
+from sardonyx.cli.feeds import describe_feed, input_options, make_feed
 from sardonyx.cli.profile_placement import Feeding, measure_placement
 from sardonyx.cli.profile_tables import describe, describe_differences, print_differences, print_report
 from sardonyx.codegen.run.processors import available_processors
@@ -92,7 +93,7 @@ def profile(
         measure_placement(model, output, (inputs, dims, ranges, seed), provider_names, as_json=as_json)
         return
     with readable_errors():
-        events = _measured(model, options, provider_names, (inputs, dims, ranges, seed), runs, warmup)
+        events, types, sizes = _measured(model, options, provider_names, (inputs, dims, ranges, seed), runs, warmup)
         roofline = roofline_for(host_target(config.isa()), _threads(options))
         report = read_profile(events, model)
     if output is not None:
@@ -101,8 +102,10 @@ def profile(
                 "[\n" + ",\n".join(json.dumps(_placed(event, roofline)) for event in events) + "\n]\n", encoding="utf-8"
             )
     if as_json:
-        print_json(describe(model, report, roofline))
+        print_json({**describe(model, report, roofline), "inputs": types, "dims": sizes})
         return
+    left_open = ", ".join(f"{name}={size}" for name, size in sizes.items())
+    print_text(f"inputs: {', '.join(map(' '.join, types.items()))}{f'; --dim sets {left_open}' if left_open else ''}")
     print_report(model, report, roofline, top)
     if output is not None:
         click.echo(f"written to {output}: open it in https://ui.perfetto.dev")
@@ -115,8 +118,8 @@ def _measured(
     feeding: Feeding,
     runs: int,
     warmup: int,
-) -> list[dict[str, Any]]:
-    """Return the events of a session and of its runs, without those of the warm-up; Any, as they come from JSON."""
+) -> tuple[list[dict[str, Any]], dict[str, str], dict[str, int]]:
+    """Return the events of a session and of its runs, without those of the warm-up, and what was fed; Any, as from JSON."""
     with tempfile.TemporaryDirectory(prefix="sardonyx-profile-") as folder:
         options.enable_profiling, options.profile_file_prefix = True, str(Path(folder) / "profile")
         session = open_session(model, provider_names, options)
@@ -129,7 +132,8 @@ def _measured(
     starts = sorted(event["ts"] for event in events if event["name"] == "model_run")
     begin = starts[warmup] if len(starts) > warmup else 0
     ready = starts[0] if starts else 0
-    return [event for event in events if event["ts"] + _MARGIN_US >= begin or event["ts"] + _MARGIN_US < ready]
+    kept = [event for event in events if event["ts"] + _MARGIN_US >= begin or event["ts"] + _MARGIN_US < ready]
+    return kept, *describe_feed(session, feed)
 
 
 def _threads(options: SessionOptions) -> int:

@@ -33,7 +33,9 @@ def where(operator: str, as_json: bool) -> None:
     """
     with readable_errors():
         domain, name = resolve(operator)
-        rows = locate(name, domain)
+        rows = locate(name, domain) if name else []
+    if not name:
+        fail("name an operator, such as Conv or com.microsoft.FusedConv; docs/operators.md lists them all")
     if not rows:
         close = ", ".join(_alike(name))
         fail(f"unknown operator {operator!r}" + (f"; did you mean {close}?" if close else ""))

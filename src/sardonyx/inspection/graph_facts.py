@@ -126,5 +126,8 @@ def _text(attribute: Attribute) -> str:
     bodies = list(_bodies(attribute))
     if bodies:
         return ", ".join(f"a graph of {len(body)} nodes" for body in bodies)
-    text = repr(value) if isinstance(value, (str, bytes)) else str(list(value) if isinstance(value, tuple) else value)
+    if isinstance(value, tuple):
+        text = str(list(value[:_MOST_TEXT]))
+        return text if len(text) <= _MOST_TEXT else f"{len(value)} items: {text[:_MOST_TEXT]}…"
+    text = repr(value) if isinstance(value, (str, bytes)) else str(value)
     return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"

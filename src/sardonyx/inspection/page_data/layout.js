@@ -82,7 +82,7 @@ function openAtFirst(root, most) {
   while (level.length) {
     const next = [];
     for (const group of level.sort((one, other) => one.kids.length - other.kids.length)) {
-      if (count + group.kids.length - 1 > most) continue;
+      if (count + group.kids.length - 1 > (count === 1 ? 8 * most : most)) continue;
       open.add(group.path);
       count += group.kids.length - 1;
       next.push(...group.kids.filter((kid) => kid.node === undefined));

@@ -10,7 +10,7 @@ function overviewTab(host) {
   const values = (items) => sortedTable([["name", (row) => row.name, null, "wrap mono"], ["type", (row) => row.type, null, ""], ["shape", (row) => (row.shape ? `[${row.shape.join(", ")}]` : "?"), null, "mono"]], items, 40);
   more(pad, data.notes.map((note) => el("div", { class: "note", role: "alert" }, note)),
     el("div", { class: "cards" }, card(data.before.nodes.length.toLocaleString("en"), "nodes as given"), after ? card(after.nodes.length.toLocaleString("en"), "nodes as it runs") : null,
-      card(quantity(about.parameters || 0), "parameters"), card(bytes(about.weight_bytes || 0), "weights"),
+      card(quantity(about.parameters || 0), "parameters"), (about.attribute_numbers || 0) > (about.parameters || 0) ? card(quantity(about.attribute_numbers), "elements in attributes") : null, card(bytes(about.weight_bytes || 0), "weights"),
       after ? card(String(new Set(after.nodes.map((node) => node.partition)).size), "partitions") : null, data.memory ? card(bytes(data.memory.arena_bytes), "arena of one run") : null,
       data.profile ? card(micros(data.profile.run_us || 0), "one run") : null),
     el("h2", {}, "Model"),

@@ -74,7 +74,7 @@ function profileTab(host) {
   /* roofline */
   const known = steps.filter((event) => event.flops && event.bytes && event.dur > 0);
   if (known.length) more(pad, el("h2", {}, "Roofline"), roofline(known, profile.roof));
-  else more(pad, el("h2", {}, "Roofline"), el("p", { class: "soft" }, "This profile does not say how many operations and bytes its steps have, so that there is no roofline."));
+  else more(pad, el("h2", {}, "Roofline"), el("p", { class: "soft" }, "No step of this profile has both a number of floating-point operations and one of bytes, so that there is no roofline."));
 
   /* tables */
   const byOp = new Map();
@@ -101,7 +101,7 @@ function roofline(events, roof) {
   for (let power = y0; power <= y1; power++) chart.append(svg("line", { class: "grid", x1: left, x2: width - right, y1: py(10 ** power), y2: py(10 ** power) }), svg("text", { x: left - 6, y: py(10 ** power) + 4, "text-anchor": "end" }, quantity(10 ** power)));
   const knee = peak / band, low = 10 ** x0;
   chart.append(svg("path", { class: "roof", d: `M${px(Math.max(low, 10 ** y0 / band))} ${py(Math.max(10 ** y0, low * band))}L${px(knee)} ${py(peak)}L${width - right} ${py(peak)}` }),
-    svg("text", { x: width - right - 4, y: py(peak) - 6, "text-anchor": "end" }, `${quantity(peak)}FLOP/s, ${quantity(band)}B/s ${roof ? `of this machine, on ${plural(roof.threads, "thread")}, from memory` : "at best in this profile"}`),
+    svg("text", { x: left, y: height - 6 }, `line: ${quantity(peak)}FLOP/s, ${quantity(band)}B/s ${roof ? `of this machine, on ${plural(roof.threads, "thread")}, from memory` : "at best in this profile"}`),
     svg("text", { x: width - right, y: height - 6, "text-anchor": "end" }, "operations per byte"), svg("text", { x: left + 6, y: top + 12 }, "FLOP/s"));
   const most = Math.max(...points.map((point) => point.event.dur));
   for (const point of points) {
