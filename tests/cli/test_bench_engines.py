@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sardonyx.cli.bench_engines import Job, Measured, Turn, start_engine
+from sardonyx.cli.bench_engines import Engine, Job, Measured, Turn, start_engine
 from sardonyx.errors import Fail
 from sardonyx.session.options import SessionOptions
 
@@ -53,3 +55,14 @@ def test_ratios_are_those_of_turns() -> None:
     assert other.ratios(own) == [2.0, 0.5]
     assert own.throughput_per_s == 250.0
     assert own.latencies_ms == [1.0, 2.0, 4.0, 9.0]
+
+
+def test_a_process_that_ends_is_reported_with_its_last_words(tmp_path: Path) -> None:
+    """Its status or signal, and the last line of its stderr."""
+    complaints = tmp_path / "err"
+    ends = {"import sys; sys.exit('first\\nno such thing')": "with status 1: no such thing", "import os; os.abort()": "by SIGABRT"}
+    for text, message in ends.items():
+        with complaints.open("wb") as stderr:
+            process = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, stderr=stderr, text=True)
+        with Engine("some", process, complaints) as engine, pytest.raises(Fail, match=f"some ended without an answer, {message}"):
+            engine.read()

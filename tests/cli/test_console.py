@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,3 +62,18 @@ def test_tables_fit_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch
     assert lines[0] == "title"
     assert "12345.678  /a/long/name" in lines[3]
     assert lines[-1] == "        x"
+
+
+def test_without_a_folder_for_temporary_files_commands_say_which_variable_names_one(
+    invoke: Callable[..., Result], model_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container whose root cannot be written."""
+
+    def none(*_: object, **__: object) -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", none)
+    for command in (("bench", model_file), ("profile", model_file), ("exec", "true")):
+        done = invoke(*command)
+        assert done.exit_code == 1
+        assert "No usable temporary directory found in ['/tmp']; set TMPDIR to a folder that can be written" in done.stderr

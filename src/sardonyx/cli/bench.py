@@ -79,7 +79,7 @@ def bench(
     loaded = click.get_current_context().params["loaded"]
     job = Job(str(Path(model).resolve()), feed, options, provider_names, loaded, threads, streams)
     found = [Measured(name) for name in names]
-    with tempfile.TemporaryDirectory(prefix="sardonyx-bench-") as folder, readable_errors():
+    with readable_errors(), tempfile.TemporaryDirectory(prefix="sardonyx-bench-") as folder:
         _measure(found, job, Path(folder), (duration, count, warmup), turns, starts, cold=cold)
     if found[0].error:
         fail(found[0].error)

@@ -6,6 +6,8 @@ import contextlib
 import dataclasses
 import json
 import pickle
+import pkgutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -99,19 +101,27 @@ class Measured:
 class Engine:
     """An engine's process that is ready to run; a context manager that ends it."""
 
-    def __init__(self, name: str, process: subprocess.Popen[str]) -> None:
-        """Wrap a process of the worker."""
-        self._name, self._process = name, process
+    def __init__(self, name: str, process: subprocess.Popen[str], complaints: Path) -> None:
+        """Wrap a process of the worker, whose stderr is the file `complaints`."""
+        self._name, self._process, self._complaints = name, process, complaints
 
     def read(self) -> dict[str, Any]:
         """Return the next reply; raises Fail with what the engine said where it failed. Any, as it comes from JSON."""
         line = self._process.stdout.readline() if self._process.stdout is not None else ""
         if not line:
-            raise Fail(f"{self._name} ended without an answer, with status {self._process.wait()}")
+            raise Fail(f"{self._name} ended without an answer, {self._end()}")
         reply: dict[str, Any] = json.loads(line)
         if "error" in reply:
             raise Fail(reply["error"])
         return reply
+
+    def _end(self) -> str:
+        """Wait for the end of the process; returns its signal or status, and the last line that it wrote."""
+        status = self._process.wait()
+        lines = self._complaints.read_text(encoding="utf-8", errors="replace").split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        how = f"with status {status}" if status >= 0 else f"by {signal.Signals(-status).name}"
+        return f"{how}: {last:.500}" if last else how
 
     def run(self, seconds: float, count: int) -> tuple[Turn, dict[str, Any]]:
         """Run the model for so long, or so often where `count` is not 0; returns the turn, and the reply with the memory."""
@@ -148,19 +158,21 @@ def start_engine(found: Measured, job: Job, folder: Path, *, cold: bool = False)
     """
     request = folder / f"{found.engine}.json"
     request.write_text(json.dumps(_request(found.engine, job, folder)), encoding="utf-8")
-    program = str(Path(bench_worker.__file__))
+    program = _program(folder)
     environment = config.environment_with_cache(folder / "empty") if cold else None
-    start = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-P", program, str(request)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        encoding="utf-8",
-        env=environment,
-    )
-    engine = Engine(found.engine, process)
+    complaints = folder / f"{found.engine}.err"
+    with complaints.open("wb") as stderr:
+        start = time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, "-P", str(program), str(request)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            encoding="utf-8",
+            env=environment,
+        )
+    engine = Engine(found.engine, process, complaints)
     try:
         reply = engine.read()
     except BaseException:
@@ -174,6 +186,17 @@ def start_engine(found: Measured, job: Job, folder: Path, *, cold: bool = False)
         found.parts_ms, found.version = reply["ready"], reply["version"]
         found.loaded_bytes, found.peak_bytes = reply["memory_bytes"], reply["peak_bytes"]
     return engine
+
+
+def _program(folder: Path) -> Path:
+    """Return the file of the worker: a copy in `folder` where the package lies in an archive."""
+    path = Path(bench_worker.__file__)
+    if path.exists():
+        return path
+    copy = folder / path.name
+    if not copy.exists():
+        copy.write_bytes(pkgutil.get_data(bench_worker.__name__.rpartition(".")[0], path.name) or b"")
+    return copy
 
 
 def _request(name: str, job: Job, folder: Path) -> dict[str, Any]:

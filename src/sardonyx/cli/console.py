@@ -197,8 +197,12 @@ def print_pairs(rows: Iterable[tuple[str, object]]) -> None:
         last = name
 
 
-def open_session(model: str, provider_names: Sequence[str], options: SessionOptions | None = None) -> InferenceSession:
-    """Make a session, with a progress bar over its stages; raises InvalidArgument for a provider that is not available."""
+def open_session(model: str | bytes, provider_names: Sequence[str], options: SessionOptions | None = None) -> InferenceSession:
+    """Make a session of a file, or of its bytes, with a progress bar over its stages.
+
+    Raises:
+        InvalidArgument: a provider is not available.
+    """
     made = {provider.name: provider for provider in loaded_providers()}
     known = [*made, *get_available_providers()]
     for name in provider_names:
@@ -206,7 +210,7 @@ def open_session(model: str, provider_names: Sequence[str], options: SessionOpti
             close = nearest(name, known)
             advice = f"did you mean {close!r}?" if close else f"available are {', '.join(known)}"
             raise InvalidArgument(f"there is no provider {name!r}; {advice}")
-    with following(model):
+    with following(model if isinstance(model, str) else "the model"):
         return InferenceSession(model, options, providers=[made.get(name, name) for name in provider_names] or None)
 
 
@@ -225,7 +229,8 @@ def readable_errors() -> Iterator[None]:
     except SardonyxError as error:
         fail(str(error), type(error).__name__)
     except OSError as error:
-        fail(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), type(error).__name__)
+        advice = "; set TMPDIR to a folder that can be written" if "temporary directory" in str(error.strerror) else ""
+        fail(f"{error.strerror or error}: {error.filename or ''}".rstrip(": ") + advice, type(error).__name__)
 
 
 def fail(message: str, kind: str = "") -> NoReturn:

@@ -7,10 +7,11 @@ The digits are 450 held-out images of the UCI "Optical Recognition of Handwritte
 from __future__ import annotations
 
 import collections
+import io
+import pkgutil
 import statistics
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -28,7 +29,7 @@ from sardonyx.cli.console import (
 )
 from sardonyx.dtypes import Array
 
-_DATA = Path(__file__).parent / "demo_data"
+_DATA = "demo_data"
 _SHADES = " .:-=+*#%@"
 _SHOWN = 6
 _RUNS = 200
@@ -49,9 +50,9 @@ def demo(provider_names: Sequence[str], as_json: bool) -> None:
 
 
 def _classify(provider_names: Sequence[str]) -> tuple[dict[str, object], list[Array]]:
-    with np.load(_DATA / "digits.npz") as data:
+    with np.load(io.BytesIO(_read("digits.npz"))) as data:
         images, labels = data["images"], data["labels"]
-    session = open_session(str(_DATA / "digits_cnn.onnx"), provider_names)
+    session = open_session(_read("digits_cnn.onnx"), provider_names)
     (logits,) = session.run(None, {"image": images})
     answers = logits.argmax(axis=1)
     times_ms = []
@@ -73,6 +74,11 @@ def _classify(provider_names: Sequence[str]) -> tuple[dict[str, object], list[Ar
         "median_latency_ms": statistics.median(times_ms),
     }
     return facts, [images[index, 0] for index in chosen]
+
+
+def _read(name: str) -> bytes:
+    """Return a file of this package, which may lie in an archive."""
+    return pkgutil.get_data("sardonyx.cli", f"{_DATA}/{name}") or b""
 
 
 def _print(facts: dict[str, Any], pictures: Sequence[Array]) -> None:

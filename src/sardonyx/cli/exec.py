@@ -12,7 +12,7 @@ import click
 
 import sardonyx
 from sardonyx import config
-from sardonyx.cli.console import fail
+from sardonyx.cli.console import fail, readable_errors
 from sardonyx.version import ONNXRUNTIME_API
 
 __all__ = ["execute"]
@@ -46,7 +46,7 @@ def execute(command: Sequence[str]) -> None:
 
     For example: sardonyx exec -- python serve.py
     """
-    with tempfile.TemporaryDirectory(prefix="sardonyx-exec-") as folder:
+    with readable_errors(), tempfile.TemporaryDirectory(prefix="sardonyx-exec-") as folder:
         _write_package(Path(folder))
         status = _INTERRUPTED
         with contextlib.suppress(KeyboardInterrupt):
