@@ -13,7 +13,7 @@ import time
 import pytest
 from support.cancelling import after, ended_by, handler
 
-from sardonyx.cancellation import Cancellation, Flag, check_cancelled, current_cancellation, holding, raise_interrupt
+from sardonyx.cancellation import Cancellation, Flag, check_cancelled, checked, current_cancellation, holding, raise_interrupt
 from sardonyx.errors import Fail, RunTerminated, RunTimedOut
 
 STOPPED = functools.partial(RunTerminated, "stopped")
@@ -45,6 +45,21 @@ def test_the_check_raises_when_the_time_has_come() -> None:
     endless.check()
     with pytest.raises(TimeoutError, match="timed out"):
         short.check()
+
+
+def test_a_walk_over_many_items_is_ended() -> None:
+    """Within 64 of them after the flag is set."""
+    flag, seen = Flag(), []
+
+    def walk() -> None:
+        for item in checked(range(1000)):
+            seen.append(item)
+            if item == 100:
+                flag.set(True)
+
+    with ended_by(flag), pytest.raises(RunTerminated):
+        walk()
+    assert 100 < len(seen) <= 165
 
 
 def test_each_error_is_new() -> None:

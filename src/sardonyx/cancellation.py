@@ -18,16 +18,18 @@ import functools
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import CodeType
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from sardonyx.errors import SardonyxError
 
 __all__ = [
+    "CHECKED_EACH",
     "Cancellation",
     "Flag",
     "check_cancelled",
+    "checked",
     "current_cancellation",
     "holding",
     "raise_interrupt",
@@ -38,6 +40,10 @@ __all__ = [
 NewError: TypeAlias = Callable[[], SardonyxError]
 """Makes an error, a new one for each time that it is raised."""
 
+_Item = TypeVar("_Item")
+
+CHECKED_EACH = 64
+"""How many nodes, or other items of a graph, are gone through between two checks."""
 _NEVER = (1 << 63) - 1
 _PATIENCE_SECONDS = 0.03
 
@@ -116,6 +122,14 @@ def check_cancelled() -> None:
     cancellation = _CURRENT.get()
     if cancellation is not None:
         cancellation.check()
+
+
+def checked(items: Iterable[_Item]) -> Iterator[_Item]:
+    """Yield `items`, of which there may be very many; raises as `check_cancelled` between them."""
+    for number, item in enumerate(items, 1):
+        if not number % CHECKED_EACH:
+            check_cancelled()
+        yield item
 
 
 def set_cancellation(cancellation: Cancellation | None) -> contextvars.Token[Cancellation | None]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 import pytest
+from support.cancelling import ended_by
 
+from sardonyx.cancellation import Flag
 from sardonyx.dtypes import DataType
+from sardonyx.errors import RunTerminated
 from sardonyx.ir import Attribute, Graph, Model, Node, SequenceType, Tensor, TensorType, Value
 from sardonyx.ir.verify import verify
 
@@ -326,6 +331,22 @@ def test_a_removed_node_makes_its_outputs_no_longer() -> None:
     successor = held.insert_before(nodes[-2], Node("Neg", nodes[-2].inputs, [taken], version=13))
     held.remove(nodes[-2])
     assert taken.producer is successor
+
+
+@pytest.mark.parametrize("walk", [iter, reversed])
+def test_walks_over_large_graphs_are_ended(walk: Callable[[Graph], Iterator[Node]]) -> None:
+    """In both directions."""
+    graph, _ = chain(1000)
+    with ended_by(Flag(True)), pytest.raises(RunTerminated):
+        list(walk(graph))
+
+
+def test_no_cancellation_ends_dismantling() -> None:
+    """It is what follows one."""
+    graph, nodes = chain(1000)
+    with ended_by(Flag(True)):
+        graph.dismantle()
+    assert all(node.graph is None for node in nodes)
 
 
 def test_a_dismantled_graph_holds_nothing_in_circles() -> None:

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from sardonyx.cancellation import checked
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Dim, Expr, Graph, Tensor, Value
 from sardonyx.ir.attribute import ArrayAttribute, Attribute, AttributeKind, AttributeValue
@@ -89,7 +90,7 @@ class PlainWriter:
         )
         outputs = self.numbers(graph.outputs)
         self.numbers(others)
-        values = tuple((value.name, self.type(value.type), self._constant(value.constant)) for value in self._values)
+        values = tuple((value.name, self.type(value.type), self._constant(value.constant)) for value in checked(self._values))
         return graph.name, values, inputs, initializers, nodes, outputs
 
     def numbers(self, values: Iterable[Value]) -> tuple[int, ...]:
@@ -187,9 +188,9 @@ class PlainReader:
     def graph(self, plain: Plain) -> Graph:
         """Return a graph; what is not in the form that is written raises ValueError, TypeError or LookupError."""
         name, values, inputs, initializers, nodes, outputs = plain
-        self.values = found = [Value(title, self.type(kind), self._constant(constant)) for title, kind, constant in values]
+        self.values = found = [Value(title, self.type(kind), self._constant(constant)) for title, kind, constant in checked(values)]
         graph = Graph(name, self.of(inputs), (), self.of(initializers))
-        for op_type, domain, version, title, overload, reads, makes, attributes in nodes:
+        for op_type, domain, version, title, overload, reads, makes, attributes in checked(nodes):
             graph.append_new(
                 op_type,
                 tuple([None if number < 0 else found[number] for number in reads]),

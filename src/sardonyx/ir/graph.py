@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
+from sardonyx.cancellation import CHECKED_EACH, check_cancelled
 from sardonyx.dtypes import DataType
 from sardonyx.ir.attribute import Attribute, AttributeKind, AttributeValue
 from sardonyx.ir.operator import Operator
@@ -285,10 +286,12 @@ class Graph:
         return self._count
 
     def __iter__(self) -> Iterator[Node]:
-        node = self._head
+        node, count = self._head, 0
         while node is not None:
+            if count % CHECKED_EACH == CHECKED_EACH - 1:
+                check_cancelled()
             yield node
-            node = node._next
+            node, count = node._next, count + 1
             while node is not None and node.graph is not self:  # removed meanwhile: its link still leads onwards
                 node = node._next
 
@@ -306,10 +309,12 @@ class Graph:
         return found
 
     def __reversed__(self) -> Iterator[Node]:
-        node = self._tail
+        node, count = self._tail, 0
         while node is not None:
+            if count % CHECKED_EACH == CHECKED_EACH - 1:
+                check_cancelled()
             yield node
-            node = node._previous
+            node, count = node._previous, count + 1
             while node is not None and node.graph is not self:
                 node = node._previous
 
@@ -426,23 +431,19 @@ class Graph:
     def dismantle(self) -> None:
         """Cut the links by which nodes, values and graphs hold one another in circles, so that they are freed at once.
 
-        Nodes keep their inputs, outputs and attributes; values forget producers, uses and constants, and the graph its nodes.
+        Nodes keep inputs, outputs and attributes; values forget producers, uses and constants. No cancellation ends it.
         """
-        for node in self:
-            for value in (*node.inputs, *node.outputs):
-                if value is not None:
-                    _forget(value)
+        following = self._head
+        while (node := following) is not None:
+            for value in filter(None, (*node.inputs, *node.outputs)):
+                _forget(value)
             for subgraph in node.subgraphs:
                 subgraph.dismantle()
-        node_or_none = self._head
-        while node_or_none is not None:
-            following = node_or_none._next
-            node_or_none.graph = node_or_none._next = node_or_none._previous = None
-            node_or_none = following
+            following = node._next
+            node.graph = node._next = node._previous = None
         for value in (*self.inputs, *self._outputs, *self.initializers.values()):
             _forget(value)
-        self._head = self._tail = None
-        self._count = 0
+        self._head, self._tail, self._count = None, None, 0
 
     def sort(self) -> list[Node]:
         """Put the nodes in topological order, stable where several orders do; O(nodes + edges).

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sardonyx.cancellation import check_cancelled
+from sardonyx.cancellation import check_cancelled, checked
 from sardonyx.errors import EPFail, SardonyxError, blamed
 from sardonyx.ir import Graph, Node, Value
 from sardonyx.ir.graph import User
@@ -135,7 +135,9 @@ def _partition(graph: Graph, turn: Sequence[Unit], rank: dict[Node, int], asked:
     provider = turn[0].provider
     nodes = tuple(sorted((node for unit in turn for node in unit.capability.nodes), key=rank.__getitem__))
     inside = {value for node in nodes for value in node.outputs}
-    wanted = [value for node in nodes for value in node_reads(node)] + [value for unit in turn for value in unit.capability.reads]
+    wanted = [value for node in checked(nodes) for value in node_reads(node)] + [
+        value for unit in turn for value in unit.capability.reads
+    ]
     check_cancelled()
     reads = dict.fromkeys(value for value in wanted if value not in inside)
     readers = _readers_within(nodes)
@@ -143,7 +145,7 @@ def _partition(graph: Graph, turn: Sequence[Unit], rank: dict[Node, int], asked:
     check_cancelled()
     outputs = tuple(
         value
-        for node in nodes
+        for node in checked(nodes)
         for value in node.outputs
         if any(user not in readers for user, _ in value.uses) or (value in asked and not asked[value] <= own)
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.cancellation import checked
 from sardonyx.ir import AttributeKind, Graph, Node
 from sardonyx.partition.part import Cut
 from sardonyx.provider import Partition
@@ -63,7 +64,7 @@ def explain(graph: Graph, label: str, cuts: Sequence[Cut], declined: Mapping[Nod
             declined=dict(declined.get(inner, {})),
         )
         for part in cuts
-        for unit in part.partition.units
+        for unit in checked(part.partition.units)
         for node in unit.nodes
         for path, inner in _with_bodies(node, label, unit.owns_bodies)
     ]

@@ -9,12 +9,15 @@ fails on the way is left out and the chain begins anew without it.
 
 from __future__ import annotations
 
+import importlib
+import sys
 from typing import TYPE_CHECKING
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import check_cancelled, raise_interrupt
 from sardonyx.errors import SardonyxError
 from sardonyx.forks import without_fork
+from sardonyx.full_collections import without_full_collections
 from sardonyx.session.built import Built
 from sardonyx.session.decisions.keep import Attempt, begin, find_built
 from sardonyx.session.decisions.rebuild import rebuild
@@ -29,6 +32,23 @@ if TYPE_CHECKING:
     from sardonyx.session.variant import Variant
 
 __all__ = ["build"]
+
+_PARTS_OF_STAGES = (
+    "sardonyx.session.memory.stats",
+    "sardonyx.partition.assign",
+    "sardonyx.formats.onnx",
+    "sardonyx.ops.shapes",
+    "sardonyx.ops.infer",
+    "sardonyx.optimize.guard",
+    "sardonyx.optimize.rules.attention",
+    "sardonyx.optimize.rules.matmul",
+    "sardonyx.optimize.rules.normalize",
+    "sardonyx.optimize.rules.quantize",
+    "sardonyx.optimize.pipeline",
+    "sardonyx.session.stages.assign",
+    "sardonyx.session.context.load",
+)
+"""Modules that the stages import, each in some tens of milliseconds, between which a load may be ended."""
 
 
 def build(
@@ -59,10 +79,25 @@ def build(
         if built is not None:
             event("decisions.shared", model=built.label)
             return built
-        attempt = begin(source, settings, providers)
-        built = None if attempt is None else _known(attempt, source, settings)
-        if built is not None:
-            return built
+    with without_full_collections():
+        if variant is None and profiler is None:
+            attempt = begin(source, settings, providers)
+            built = None if attempt is None else _known(attempt, source, settings)
+            if built is not None:
+                return built
+        return _whole(source, settings, providers, variant, profiler, attempt)
+
+
+def _whole(
+    source: Source,
+    settings: Settings,
+    providers: ProviderList,
+    variant: Variant | None,
+    profiler: Profiler | None,
+    attempt: Attempt | None,
+) -> Built:
+    """Return what all stages make of a model, without the providers that fail where the settings allow it."""
+    _import_stages()
     with without_fork():
         from sardonyx.ops.session_operators import session_operators
         from sardonyx.ops.zero_sizes import with_zero_sizes
@@ -86,6 +121,15 @@ def build(
             if not settings.placement.continue_on_error or not error.provider or error.provider == providers.names[-1]:
                 raise
             providers = providers.without(error.provider, str(error))
+
+
+def _import_stages() -> None:
+    """Import what the stages need, most of the package, when a model is built for the first time."""
+    for name in _PARTS_OF_STAGES:
+        check_cancelled()
+        if name not in sys.modules:
+            with without_fork():
+                importlib.import_module(name)
 
 
 def _known(attempt: Attempt, source: Source, settings: Settings) -> Built | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from sardonyx.cancellation import checked
 from sardonyx.providers.cpu.steps import Buffer, KernelLaunch
 
 __all__ = ["live_steps"]
@@ -13,7 +14,7 @@ def live_steps(steps: Sequence[KernelLaunch], outputs: Iterable[Buffer]) -> list
     """Return the steps that `outputs` depend on, in their order. O(steps)."""
     wanted = {buffer.root for buffer in outputs}
     live: list[KernelLaunch] = []
-    for step in reversed(steps):
+    for step in checked(reversed(steps)):
         if any(step.buffers[place].root in wanted for place in step.writes):
             live.append(step)
             wanted.update(buffer.root for buffer in step.buffers)

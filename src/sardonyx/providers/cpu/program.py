@@ -10,7 +10,7 @@ import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.arena import PlacedBlock
-from sardonyx.cancellation import Cancellation, current_cancellation
+from sardonyx.cancellation import Cancellation, checked, current_cancellation
 from sardonyx.codegen.run import driver
 from sardonyx.codegen.run.driver import Call, Driver, StepTable
 from sardonyx.codegen.run.jit import Engine
@@ -104,7 +104,7 @@ class CpuProgram:
         self._driver = runner
         self._threads = threads
         self._constants = _FencedConstants(storage) if guards_memory() else None
-        used = {buffer: None for step in storage.steps for buffer in step.buffers}
+        used = {buffer: None for step in checked(storage.steps) for buffer in step.buffers}
         fixed = (buffer for buffer in used if buffer.base is None and storage.homes[buffer][0] is not Home.ARENA)
         self._fixed = {buffer: self._place(buffer, (), Sizes({})) for buffer in fixed}
         is_plain = self._constants is None and not storage.flow.has_bodies
@@ -358,7 +358,7 @@ class CpuProgram:
 def _shares(storage: Storage) -> frozenset[tuple[int, int]]:
     """Return which outputs may lie in the memory of which inputs: every step that uses the input allows it."""
     found: dict[Buffer, set[Buffer]] = {}
-    for step in storage.steps:
+    for step in checked(storage.steps):
         hosts: dict[Buffer, set[Buffer]] = {}
         for read, written in step.shares:
             hosts.setdefault(step.buffers[read].root, set()).add(step.buffers[written].root)

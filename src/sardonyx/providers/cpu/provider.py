@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sardonyx import config
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.cancellation import check_cancelled
+from sardonyx.cancellation import CHECKED_EACH, check_cancelled, checked
 from sardonyx.codegen.run.processors import available_processors
 from sardonyx.codegen.target import Target, host_target
 from sardonyx.dtypes import Array, DataType
@@ -57,8 +57,6 @@ _PRECISION = Option(
 )
 _CONVERTED = ("", "com.microsoft")
 """The domains of operators that are claimed in NHWC."""
-_CHECKED_EACH = 256
-"""After how many values, of which each takes some microseconds, a load may be ended."""
 OPTIONS: tuple[Option[object], ...] = (_THREADS, _DENORMALS, _PRECISION)
 """Its options."""
 _FOREIGN = ("arena_extend_strategy", "use_arena")
@@ -247,7 +245,7 @@ def _witnesses(graph: Graph) -> dict[str, Value]:
     captured = (value for node in graph for value in node.inputs if value is not None)
     made = (value for node in graph for value in node.outputs)
     for number, value in enumerate((*graph.inputs, *captured, *made)):
-        if not number % _CHECKED_EACH:
+        if not number % CHECKED_EACH:
             check_cancelled()
         for dim in value.shape or ():
             if isinstance(dim, Expr) and dim.name is not None and isinstance(value.type, TensorType):
@@ -308,7 +306,7 @@ def _in_one_layout(claims: Sequence[Capability]) -> Sequence[Capability]:
     """Return the claims; where no node must be converted to NHWC, none is: to transpose data takes longer than it saves."""
     if any(isinstance(claim, NodeClaim) and claim.claimed is None for claim in claims):
         return claims
-    return [dataclasses.replace(claim, keeps_layout=True) if isinstance(claim, NodeClaim) else claim for claim in claims]
+    return [dataclasses.replace(claim, keeps_layout=True) if isinstance(claim, NodeClaim) else claim for claim in checked(claims)]
 
 
 def _keeps_layout(node: Node) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.cancellation import checked
 from sardonyx.codegen.run.driver import KernelCall, StepTable
 from sardonyx.ir import Dim, Expr
 from sardonyx.ir.shape import symbols_in
@@ -65,7 +66,8 @@ class Rebinder:
         """
         self._storage, self._kernels = storage, kernels
         self._symbols_of: dict[Expr, frozenset[str]] = {}
-        self._in_arena = [any(storage.homes[buffer.root][0] is Home.ARENA for buffer in step.buffers) for step in storage.steps]
+        homes = storage.homes
+        self._in_arena = [any(homes[buffer.root][0] is Home.ARENA for buffer in step.buffers) for step in checked(storage.steps)]
         self._latest: Planned | None = None
         self._places: ArenaPlaces | None = None
         self._recordings: tuple[Recording, ...] = ()

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.arena import Lifetime, PlacedBlock, place
+from sardonyx.cancellation import checked
 from sardonyx.dtypes import DataType
 from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.flow import Flow
@@ -47,20 +48,20 @@ class Storage:
         self.homes[STATUS] = (Home.STATUS, 0)
         first: dict[Buffer, int] = {}
         last: dict[Buffer, int] = {}
-        for index, step in enumerate(steps):
+        for index, step in enumerate(checked(steps)):
             for buffer in step.buffers:
                 first.setdefault(buffer.root, index)
                 last[buffer.root] = index
         last.update((buffer.count, len(steps)) for buffer in outputs if buffer.count is not None)
         self.flow = Flow(steps)
         self.flow.extend(first, last)
-        for buffer in first:
+        for buffer in checked(first):
             if buffer not in self.homes and buffer.constant is not None:
                 self.homes[buffer] = (Home.CONSTANT, 0)
         self._shares: dict[Buffer, Buffer] = {}
         self._share(steps, last)
         self._tenants = self._gather(first, last)
-        for index, tenant in enumerate(self._tenants):
+        for index, tenant in enumerate(checked(self._tenants)):
             self.homes[tenant.buffer] = (Home.ARENA, index)
         for buffer, host in self._shares.items():
             self.homes[buffer] = self.homes[self._host(host)]
@@ -92,7 +93,7 @@ class Storage:
     def _share(self, steps: Sequence[KernelLaunch], last: dict[Buffer, int]) -> None:
         """Let a step write where one of its inputs was, where nobody needs that any more and the step itself reads it but once."""
         hosts: set[Buffer] = set()
-        for index, step in enumerate(steps):
+        for index, step in enumerate(checked(steps)):
             written = step.buffers[step.writes[0]].root
             if written in self.homes or not step.in_place or step.buffers[step.writes[0]].base is not None:
                 continue
@@ -117,7 +118,7 @@ class Storage:
 
     def _gather(self, first: dict[Buffer, int], last: dict[Buffer, int]) -> list[_Tenant]:
         spans: dict[Buffer, tuple[int, int]] = {}
-        for buffer, begin in first.items():
+        for buffer, begin in checked(first.items()):
             if buffer in self.homes:
                 continue
             host = self._host(buffer)

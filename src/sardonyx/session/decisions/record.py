@@ -16,10 +16,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.cancellation import checked
 from sardonyx.dtypes import Array, DataType
+from sardonyx.formats.files import Content
 from sardonyx.formats.opened import OpenedModel
 from sardonyx.formats.plain_graph import NoPlainForm, Plain, PlainReader, PlainWriter
 from sardonyx.formats.stored import stored
+from sardonyx.formats.wire import Blob
 from sardonyx.ir import Graph, Node, Tensor, Value
 from sardonyx.partition.explain import Placement
 from sardonyx.partition.part import Cut
@@ -110,7 +113,7 @@ def write_record(opened: OpenedModel, decided: Decided, providers: Sequence[Reme
             defaults,
             tuple(getattr(decided.metadata, field.name) for field in dataclasses.fields(ModelMetadata)),
             tuple(_cut(writer, places, part) for part in decided.cuts),
-            tuple(_placement(place) for place in decided.placements),
+            tuple(_placement(place) for place in checked(decided.placements)),
             decided.report,
         )
         return marshal.dumps(content)
@@ -133,8 +136,8 @@ def read_record(content: bytes, opened: OpenedModel, providers: Mapping[str, Any
     try:
         facts, digests, plain, inputs, declared, defaults, metadata, cuts, placements, report = marshal.loads(content)
         places = list(opened.blobs.values())
-        for number, digest in digests:
-            if _digest(opened, number) != digest:
+        for number, digest in checked(digests):
+            if _digest(opened.content, places[number]) != digest:
                 raise StaleError(f"weight {number} of the model has other elements")
         for name, own in facts:
             providers[name].take_facts(own)
@@ -167,12 +170,12 @@ def _values_of(partition: Partition) -> tuple[Value, ...]:
 
 def _digests(opened: OpenedModel, placed: Mapping[Tensor, int]) -> Plain:
     read = sorted({number for tensor, number in placed.items() if tensor.was_read})
-    return tuple((number, _digest(opened, number)) for number in read)
+    places = list(opened.blobs.values())
+    return tuple((number, _digest(opened.content, places[number])) for number in checked(read))
 
 
-def _digest(opened: OpenedModel, number: int) -> bytes:
-    blob = list(opened.blobs.values())[number]
-    return hashlib.sha256(opened.content.read(blob.offset, blob.size_bytes)).digest()
+def _digest(content: Content, blob: Blob) -> bytes:
+    return hashlib.sha256(content.read(blob.offset, blob.size_bytes)).digest()
 
 
 def _cut(writer: PlainWriter, places: Mapping[Node, int], part: Cut) -> Plain:
@@ -183,7 +186,7 @@ def _cut(writer: PlainWriter, places: Mapping[Node, int], part: Cut) -> Plain:
         part.provider.name,
         partition.name,
         tuple(places[node] for node in partition.nodes),
-        tuple(_unit(writer, places, provider, unit) for unit in partition.units),
+        tuple(_unit(writer, places, provider, unit) for unit in checked(partition.units)),
         writer.numbers(partition.inputs),
         writer.numbers(partition.constants),
         writer.numbers(partition.outputs),
@@ -218,7 +221,7 @@ def _restored(
     outputs: Sequence[int],
 ) -> Cut:
     provider, claims = providers[owner], []
-    for own, fused, title, keeps_layout, reads, noted in units:
+    for own, fused, title, keeps_layout, reads, noted in checked(units):
         claim = Capability(tuple(nodes[place] for place in own), fused, title, keeps_layout=keeps_layout, reads=reader.of(reads))
         elements = None if noted is None else tuple(tuple(map(reader.dim, item)) for item in noted)
         claims.append(provider.claim_again(claim, elements))
