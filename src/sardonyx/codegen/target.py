@@ -23,6 +23,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.codegen.caches import USUAL_BYTES, second_level_bytes
 from sardonyx.codegen.llvm import binding
 from sardonyx.codegen.tile_permission import tiles_are_permitted
 from sardonyx.errors import InvalidArgument
@@ -59,6 +60,8 @@ class Target:
     """LLVM's name of architecture and system, such as x86_64-unknown-linux-gnu."""
     emulated: tuple[str, ...] = ()
     """Features whose instructions are written as what they compute; where there are any, no others are taken."""
+    cache_bytes: int = USUAL_BYTES
+    """Size of a core's second-level cache, by which work is cut; no code depends on it."""
 
     def lanes(self, bits: int) -> int:
         """Return how many elements of `bits` bits one register holds."""
@@ -191,7 +194,7 @@ def host_target(isa: str | None = None) -> Target:
     Raises:
         InvalidArgument: the machine does not have the level.
     """
-    return _target(isa, _triple(), _host_features())
+    return dataclasses.replace(_target(isa, _triple(), _host_features()), cache_bytes=second_level_bytes())
 
 
 def machine_target(architecture: str, features: Collection[str], isa: str | None = None) -> Target:

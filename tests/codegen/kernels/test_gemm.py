@@ -1,5 +1,7 @@
 """The product of matrices: every tail, every block, the same bits wherever a row stands."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from support.kernels import call
@@ -98,6 +100,16 @@ def test_threads_do_not_change_bits(engine: Engine) -> None:
     a, b = _random(200, 64), _random(64, 200)
     results = [_product(engine, a, b, GemmParams.blocked(engine.target, 200, 200, 64, threads=n)) for n in (1, 2, 7)]
     assert results[0].tobytes() == results[1].tobytes() == results[2].tobytes()
+
+
+def test_the_cache_does_not_change_bits(engine: Engine) -> None:
+    """Where all panels stay in it, rows are cut into more blocks, with the same numbers."""
+    a, b, M, N, K = _random(300, 64), _random(64, 200), 300, 200, 64
+    targets = [dataclasses.replace(engine.target, cache_bytes=size) for size in (1 << 15, 1 << 21)]
+    whole, blocks = (GemmParams.blocked(target, M, N, K) for target in targets)
+    assert whole.tasks() == 1
+    assert blocks.tasks() > 1
+    assert _product(engine, a, b, whole).tobytes() == _product(engine, a, b, blocks).tobytes()
 
 
 @pytest.mark.parametrize("M", [1, 2, 7])

@@ -57,12 +57,12 @@ class _Case:
         parts = [x[:, i : i + high, j : j + wide] @ self.w[:, :, i, j].T.astype(np.float64) for i in range(3) for j in range(3)]
         return np.asarray(sum(parts))
 
-    def run(self, engine: Engine, tasks: int = 1, symbol: str = "winograd", *operands: Array) -> Array:
+    def run(self, engine: Engine, tasks: int = 1, symbol: str = "winograd", *operands: Array, cache_bytes: int = 1 << 20) -> Array:
         """The result, with guard elements after it and after the scratch memory that must stay."""
-        target, C, M = engine.target, self.x.shape[-1], len(self.w)
+        target, C, M = dataclasses.replace(engine.target, cache_bytes=cache_bytes), self.x.shape[-1], len(self.w)
         params = self.params(target, tasks)
         shape = (len(self.x), *self.places, M)
-        size, needed = int(np.prod(shape)), tasks * scratch_elements(target, C)
+        size, needed = int(np.prod(shape)), tasks * scratch_elements(target, C, M)
         guarded, scratch = np.full(size + 64, 7, np.float32), np.full(needed + 64, 7, np.float32)
         packed = pack_winograd(self.w, conv_tiling(target).panel)
         assert params.tasks() <= tasks
@@ -109,6 +109,15 @@ def test_tasks_do_not_change_bits(engine: Engine) -> None:
     """A place is the same in whichever block its tile is."""
     case = _Case(_random(2, 20, 21, 40), _random(40, 40, 3, 3))
     assert case.run(engine).tobytes() == case.run(engine, 4).tobytes() == case.run(engine, 7).tobytes()
+
+
+def test_the_cache_does_not_change_bits(engine: Engine) -> None:
+    """In a larger one, blocks of many channels have more tiles."""
+    case = _Case(_random(1, 19, 20, 300), _random(96, 300, 3, 3))
+    targets = [dataclasses.replace(engine.target, cache_bytes=size) for size in (1 << 20, 1 << 21)]
+    small, large = (case.params(target).block_tiles for target in targets)
+    assert small < large
+    assert case.run(engine, cache_bytes=1 << 20).tobytes() == case.run(engine, cache_bytes=1 << 21).tobytes()
 
 
 def test_an_image_has_the_same_bits_in_a_batch_as_alone(engine: Engine) -> None:

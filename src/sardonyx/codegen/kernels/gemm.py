@@ -87,6 +87,9 @@ CACHE_LINE = 64
 BLOCK_A = 1 << 18
 """Elements of A in one block: they are gone through once for each panel."""
 
+BLOCK_ROWS, BLOCK_SIDES = 96, 1 << 15
+"""Fewest rows of a task, and elements of A and C in it, where all panels stay in the second-level cache."""
+
 BLOCK_C = 1 << 17
 """Elements of C in one task where panels are decoded: they are gone through once for each chain."""
 
@@ -165,7 +168,7 @@ class GemmParams:
         if is_decoded:
             pieces_m = -(-M // _DECODED_ROWS) or 1
         else:
-            wanted = max(-(-M * block_k // BLOCK_A), -(-M * N // TASK_ELEMENTS), TASKS_PER_THREAD * threads if threads > 1 else 1)
+            wanted = max(_pieces(target, M, N, K), -(-M * N // TASK_ELEMENTS), TASKS_PER_THREAD * threads if threads > 1 else 1)
             pieces_m = min(wanted, -(-M // height) or 1)
         block_m = _round_up(-(-M // pieces_m), height)
         pieces_n = -(-TASKS_PER_THREAD * threads // pieces_m) if threads > 1 else 1
@@ -194,6 +197,16 @@ class GemmParams:
 _PARAMS = tuple(GemmParams.__dataclass_fields__)
 PARAMS_COUNT = len(_PARAMS)
 """Where the parameters of an epilogue begin."""
+
+
+def _pieces(target: Target, M: int, N: int, K: int) -> int:
+    """Return how many blocks of rows suit the second-level cache.
+
+    Where all panels stay in half of it, blocks are small: C is written, and read by an epilogue, by rows that follow one another.
+    """
+    panels_bytes = 4 * N * K if tiling(target).panel < N else math.inf
+    rows = max(BLOCK_SIDES // (K + N), BLOCK_ROWS) if panels_bytes <= target.cache_bytes // 2 else M
+    return max(-(-M * min(K, BLOCK_K) // BLOCK_A), -(-M // max(rows, 1)))
 
 
 def chain_for(K: int) -> int:

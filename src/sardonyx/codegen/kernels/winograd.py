@@ -40,8 +40,8 @@ INPUT, FILTERS, OUTPUT, ZEROS, SCRATCH = range(5)
 CHAIN = 48
 """Most input channels that are summed in one chain."""
 
-BLOCK_BYTES = 1 << 19
-"""Transformed input of one block of tiles: what stays in the second-level cache beside a share of the filters."""
+BLOCK_BYTES, MOST_BLOCK_BYTES = 1 << 19, 1 << 20
+"""Transformed input of one block of tiles: in a large second-level cache more of it stays where the filters do not stay anyway."""
 
 MOST_TILES = 96
 """Most tiles of one block."""
@@ -98,7 +98,7 @@ class WinogradParams:
         """
         height = conv_tiling(target).heights[conv_tiling(target).vectors][0]
         tiles = images * -(-places[0] // 2) * -(-places[1] // 2)
-        most = _block_tiles(target, channels)
+        most = _block_tiles(target, channels, columns)
         rounds = -(-tiles * 16 * channels * columns // (together * TASK_PRODUCTS)) or 1
         share = -(-tiles // (rounds * together))
         share = _round_up(share, height) if share > 4 * height else max(share, 1)
@@ -114,7 +114,7 @@ class WinogradParams:
             block_tiles=min(_round_up(-(-share // pieces), height), most),
             task_tiles=share,
             chain=_chain(channels),
-            scratch=scratch_elements(target, channels),
+            scratch=scratch_elements(target, channels, columns),
             together=together,
         )
 
@@ -135,9 +135,11 @@ def _round_up(number: int, unit: int) -> int:
     return max(-(-number // unit), 1) * unit
 
 
-def _block_tiles(target: Target, channels: int) -> int:
+def _block_tiles(target: Target, channels: int, columns: int) -> int:
     height = conv_tiling(target).heights[conv_tiling(target).vectors][0]
-    return max(min(BLOCK_BYTES // (16 * 4 * max(channels, 1)), MOST_TILES) // height, 2) * height
+    stays = BLOCK_BYTES + 16 * 4 * channels * columns <= target.cache_bytes
+    block_bytes = BLOCK_BYTES if stays else min(max(target.cache_bytes // 2, BLOCK_BYTES), MOST_BLOCK_BYTES)
+    return max(min(block_bytes // (16 * 4 * max(channels, 1)), MOST_TILES) // height, 2) * height
 
 
 def _chain(channels: int) -> int:
@@ -148,9 +150,9 @@ def _tile_step(channels: int) -> int:
     return 16 * channels + _SLACK
 
 
-def scratch_elements(target: Target, channels: int) -> int:
+def scratch_elements(target: Target, channels: int, columns: int) -> int:
     """Return how many elements of scratch memory for one task: a block's transformed input, and its places for one panel."""
-    return _block_tiles(target, channels) * (_tile_step(channels) + 4 * conv_tiling(target).panel)
+    return _block_tiles(target, channels, columns) * (_tile_step(channels) + 4 * conv_tiling(target).panel)
 
 
 def pack_winograd(filters: Array, width: int) -> Array:

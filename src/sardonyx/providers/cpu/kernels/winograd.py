@@ -79,7 +79,7 @@ def lower_winograd(low: Lowering, group: Group, data: Buffer, weights: Array, wi
     packed = low.packed(pack_winograd, weights, conv_tiling(target).panel, of=group.node.inputs[1])
     zeros = low.constant(np.zeros(C, np.float32))
     together = 1 if low.threads == 1 else 2 * low.threads
-    scratch = low.temporary(DataType.FLOAT, (together, scratch_elements(target, C)))
+    scratch = low.temporary(DataType.FLOAT, (together, scratch_elements(target, C, M)))
     spatial = data.shape[1:-1]
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
