@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import Result
+from support.models import model
 from support.planted import chain, rows
 
 from sardonyx.formats.onnx import load, save
@@ -75,3 +76,18 @@ def test_trouble_has_status_2(invoke: Callable[..., Result], files: tuple[Path, 
     result = invoke("diff", files[0], *arguments)
     assert result.exit_code == 2
     assert result.stderr
+
+
+def test_nan_on_both_sides_is_led_back_to_its_node(invoke: Callable[..., Result], tmp_path: Path) -> None:
+    """Nothing differs, and yet the result is of no use."""
+    save(model("graph(x: float[n]) -> (y: float[n]) {\na = Exp(x) @exp\ny = Sub(a, a) @sub\n}"), tmp_path / "m.onnx")
+    result = invoke("diff", tmp_path / "m.onnx", "--input", "x=[1, 100]")
+    assert result.exit_code == 0, result.output
+    assert "agrees, 1 NaN or infinite in a" in result.output
+    assert "a: infinities first at 'exp' (Exp, number 0)" in result.output
+    assert "a: 1 of 2 elements, made of finite inputs, the largest 100; the largest number of its type is 3.4e+38" in result.output
+    assert "a: NaN first at 'sub' (Sub, number 1)" in result.output
+    fed = invoke("diff", tmp_path / "m.onnx", "--input", "x=[1, NaN]", "--json")
+    assert json.loads(fed.stdout)["not_finite"] == []
+    said = invoke("diff", tmp_path / "m.onnx", "--input", "x=[1, NaN]").output
+    assert "no node makes the NaN and infinities of a: they are in its inputs or weights" in said

@@ -15,12 +15,13 @@ from sardonyx.cli.console import (
     loaded_providers,
     print_json,
     print_table,
+    print_text,
     progress,
     readable_errors,
     session_options,
 )
 from sardonyx.cli.feeds import draw_feed, input_options
-from sardonyx.diff import Difference, Finding, TensorError, diff_model
+from sardonyx.diff import Difference, Finding, NotFinite, TensorError, diff_model
 from sardonyx.diff.reproducer import free_path, save_reproducer
 from sardonyx.session.options import SessionOptions
 
@@ -98,7 +99,7 @@ def diff(
     if as_json:
         print_json({**found.facts(), "small_model": [str(file) for file in files]})
     else:
-        _print(found, files, a, b)
+        _print(found, files, a, b, searches=not outputs_only)
     raise SystemExit(0 if found.agrees else _DIFFERS)
 
 
@@ -119,13 +120,17 @@ def _save(found: Difference, model: str, output: Path | None) -> list[Path]:
     return [path, save_reproducer(found.found, path)]
 
 
-def _print(found: Difference, files: Sequence[Path], a: str, b: str) -> None:
+def _print(found: Difference, files: Sequence[Path], a: str, b: str, *, searches: bool) -> None:
     click.echo(f"{found.model}: {found.nodes} nodes, {found.compared} parts compared")
     click.echo(f"a: {found.a}\nb: {found.b}")
     if found.failure:
         click.secho(f"b fails: {found.failure}", fg="red")
     _print_errors("outputs", found.outputs)
     _print_errors("values in whole runs", found.tensors)
+    for odd in found.not_finite:
+        _print_not_finite(odd)
+    if not found.not_finite and searches and any(error.not_finite for error in found.outputs):
+        click.echo("no node makes the NaN and infinities of a: they are in its inputs or weights")
     if found.found is None:
         click.echo("nothing differs" if found.agrees else "no part of the model differs alone, on the values that a computes")
         return
@@ -134,6 +139,19 @@ def _print(found: Difference, files: Sequence[Path], a: str, b: str) -> None:
     loaded = [item for file in click.get_current_context().params.get("loaded", ()) for item in ("--load", file)]
     again = ["sardonyx", "diff", str(path), "--input", str(data), "--a", a, "--b", b, *loaded]
     click.echo(f"small model: {shlex.join(again)}")
+
+
+def _print_not_finite(odd: NotFinite) -> None:
+    """Print where NaN or infinities come from, after the infinities that NaN were made of."""
+    if odd.before is not None:
+        _print_not_finite(odd.before)
+    inputs = "made of infinities" if odd.of_infinities else f"made of finite inputs, the largest {_number(odd.largest)}"
+    click.secho(f"a: {odd.kind} first at {odd.node.name!r} ({odd.node.op_type}, number {odd.node.index})", bold=True)
+    print_text(f"    {odd.value}: {odd.count} of {odd.elements} elements, {inputs}{_overflow(odd)}")
+
+
+def _overflow(odd: NotFinite) -> str:
+    return f"; the largest number of its type is {_number(odd.greatest)}" if odd.kind == "infinities" else ""
 
 
 def _print_finding(found: Finding) -> None:
@@ -177,7 +195,7 @@ def _print_errors(title: str, errors: Sequence[TensorError]) -> None:
             _number(error.max_rel),
             "" if error.max_ulp is None else f"{error.max_ulp:.3g}",
             _number(error.limit),
-            "agrees" if error.agrees else "differs",
+            ("agrees" if error.agrees else "differs") + (f", {error.not_finite} NaN or infinite in a" if error.not_finite else ""),
         )
         for error in shown
     ]

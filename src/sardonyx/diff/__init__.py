@@ -2,7 +2,7 @@
 
 from sardonyx.diff.compare import diff_model
 from sardonyx.diff.configuration import Configuration, parse_configuration
-from sardonyx.diff.report import Difference, Finding
+from sardonyx.diff.report import Difference, Finding, NotFinite
 from sardonyx.diff.tensor_error import TensorError
 
-__all__ = ["Configuration", "Difference", "Finding", "TensorError", "diff_model", "parse_configuration"]
+__all__ = ["Configuration", "Difference", "Finding", "NotFinite", "TensorError", "diff_model", "parse_configuration"]

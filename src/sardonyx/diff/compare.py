@@ -8,6 +8,7 @@ from typing import Any
 from sardonyx.diff.configuration import Configuration, parse_configuration
 from sardonyx.diff.engines import Engine, engine_for
 from sardonyx.diff.exact import distance, exact_outputs
+from sardonyx.diff.not_finite import origins
 from sardonyx.diff.report import Difference, Finding, FoundNode
 from sardonyx.diff.search import Compared, Search, Sides
 from sardonyx.diff.slices import Part, Slices
@@ -15,7 +16,7 @@ from sardonyx.diff.tensor_error import TensorError
 from sardonyx.diff.tolerance import Tolerance
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import SardonyxError, located
-from sardonyx.ir import Model, Node, Value
+from sardonyx.ir import Model, Value
 from sardonyx.ir.verify import verify
 from sardonyx.ops.infer import infer_graph
 from sardonyx.ops.session_operators import session_operators
@@ -89,6 +90,8 @@ def diff_model(
         asked = _asked(slices, start, tensors, (side_a, side_b), tolerance) if tensors and not known.failure else ()
         search = Search(slices, Sides(side_a, side_b, plain, tolerance, blames_failures=bool(known.failure)), window, on_step)
         found = search.find(start, known) if searches else None
+        is_odd = searches and any(error.not_finite for error in known.errors)
+        odd = origins(slices, start, (side_a, plain), window, on_step) if is_odd else ()
     except SardonyxError as error:
         raise located(error, f"model {whole.label}") from error
     return Difference(
@@ -101,6 +104,7 @@ def diff_model(
         failure=known.failure,
         found=None if found is None else _finding(slices, found),
         compared=search.count + 1,
+        not_finite=tuple(odd),
     )
 
 
@@ -174,8 +178,8 @@ def _finding(slices: Slices, found: Compared) -> Finding:
         b = distance(exact, found.others) if found.others else [None] * len(a)
         pairs = {value.name: pair for value, pair in zip(part.outputs, zip(a, b, strict=True), strict=True)}
     return Finding(
-        nodes=tuple(_found_node(node, index[node]) for node in part.nodes),
-        suspect=None if found.suspect is None else _found_node(found.suspect, index[found.suspect]),
+        nodes=tuple(FoundNode.of(node, index[node]) for node in part.nodes),
+        suspect=None if found.suspect is None else FoundNode.of(found.suspect, index[found.suspect]),
         tensors=found.errors,
         exact=pairs,
         inexact=exact if isinstance(exact, str) else "",
@@ -186,12 +190,6 @@ def _finding(slices: Slices, found: Compared) -> Finding:
         model=part.model,
         feed=part.feed,
     )
-
-
-def _found_node(node: Node, index: int) -> FoundNode:
-    outputs = tuple(value.name for value in node.outputs if value.name)
-    operator = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-    return FoundNode(node.name or next(iter(outputs), ""), operator, index, outputs)
 
 
 def _wrong_side(errors: Sequence[TensorError], pairs: Mapping[str, tuple[float | None, float | None]]) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 
 from sardonyx.diff.tensor_error import TensorError
 from sardonyx.dtypes import OnnxValue
-from sardonyx.ir import Model
+from sardonyx.ir import Model, Node
 
-__all__ = ["Difference", "Finding", "FoundNode"]
+__all__ = ["Difference", "Finding", "FoundNode", "NotFinite"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -25,6 +25,37 @@ class FoundNode:
     """Its number in topological order, from 0."""
     outputs: tuple[str, ...]
     """What it makes."""
+
+    @classmethod
+    def of(cls, node: Node, index: int) -> FoundNode:
+        """Describe a node with its number."""
+        outputs = tuple(value.name for value in node.outputs if value.name)
+        operator = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+        return cls(node.name or next(iter(outputs), ""), operator, index, outputs)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NotFinite:
+    """A node that makes NaN of inputs without NaN, or infinities of finite inputs."""
+
+    kind: str
+    """What it makes, "NaN" or "infinities"."""
+    value: str
+    """The output that has them."""
+    node: FoundNode
+    """The node."""
+    count: int
+    """How many elements of the output are such."""
+    elements: int
+    """How many there are."""
+    largest: float
+    """The largest finite magnitude in its inputs."""
+    greatest: float
+    """The largest number of the output's type."""
+    of_infinities: bool
+    """Whether its inputs hold infinities, which only NaN are made of."""
+    before: NotFinite | None
+    """For NaN where the infinities in its inputs come from; None where these are finite, or infinite in what is fed."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,6 +109,8 @@ class Difference:
     """The first nodes that differ; None where none do."""
     compared: int
     """How many parts of the model were compared."""
+    not_finite: tuple[NotFinite, ...] = ()
+    """The nodes that NaN and infinities in the outputs of a come from."""
 
     @property
     def agrees(self) -> bool:
@@ -87,8 +120,9 @@ class Difference:
     def facts(self) -> dict[str, Any]:
         """Return everything but the small model and its inputs, on its way to JSON."""
         found = None if self.found is None else _facts(self.found)
-        own = {item.name: getattr(self, item.name) for item in dataclasses.fields(self) if item.name != "found"}
+        own = {item.name: getattr(self, item.name) for item in dataclasses.fields(self) if item.name not in ("found", "not_finite")}
         own["outputs"], own["tensors"] = ([dataclasses.asdict(error) for error in own[name]] for name in ("outputs", "tensors"))
+        own["not_finite"] = [dataclasses.asdict(item) for item in self.not_finite]
         return {**own, "agrees": self.agrees, "found": found}
 
 

@@ -56,6 +56,10 @@ class Slices:
                     value.name = names.fresh(f"{node.name or node.op_type}_{index}")
         self._last.update((value, len(self.nodes)) for value in model.graph.outputs)
 
+    def reads(self, node: Node) -> tuple[Value, ...]:
+        """Return the values that a node reads, also inside its bodies."""
+        return self._reads[node]
+
     def start(self, feed: Mapping[str, OnnxValue]) -> dict[Value, OnnxValue]:
         """Return the values before the first node: what is fed, by input."""
         return {value: feed[value.name] for value in self.model.graph.inputs if value.name in feed}

@@ -40,6 +40,8 @@ class TensorError:
     """How many elements are not equal; NaN is equal to NaN."""
     elements: int = 0
     """How many there are."""
+    not_finite: int = 0
+    """How many of them are NaN or infinite in a."""
     at: tuple[int, ...] = ()
     """The index of the largest difference."""
     a: Any = None
@@ -115,7 +117,12 @@ def _floats(found: TensorError, a: Array, b: Array, dtype: DataType) -> TensorEr
         problem = f"{int(odd.sum())} elements are NaN or infinite in one of them only, first at {list(place)}: {pair}"
     scale = float(np.abs(one[np.isfinite(one)]).max(initial=0.0))
     found = dataclasses.replace(
-        found, scale=scale, problem=problem, max_ulp=_ulps(a, b, both, dtype), max_rel=_relative(differences, one, other, both)
+        found,
+        scale=scale,
+        problem=problem,
+        not_finite=int((~np.isfinite(one)).sum()),
+        max_ulp=_ulps(a, b, both, dtype),
+        max_rel=_relative(differences, one, other, both),
     )
     return _located(found, differences, a, b, int((~same).sum()))
 
