@@ -49,8 +49,6 @@ __all__ = [
     "Layout",
     "LeavesOutWeights",
     "Memory",
-    "NativeCall",
-    "NativeProgram",
     "Partition",
     "PrefersOperators",
     "Program",
@@ -257,37 +255,12 @@ class Program(Protocol):
         """
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class NativeCall:
-    """A bound program as one call of machine code, for one run at a time: `function(table)` is -1 where it ran to its end."""
-
-    function: int
-    """The address of the function: one pointer in, one integer of 64 bits out. It runs without the GIL."""
-    table: int
-    """Its argument."""
-    bases: int
-    """Where the caller writes addresses before each call: of the scratch memory, 0, of each input, of each output."""
-    kept: object
-    """What must live as long as the call may be made."""
-    resume: int = 0
-    """The address of a function of the table and 0, which goes on with a run that has paused, as the result -2 of either says, so
-    that signals are heard; 0 for a call that never pauses."""
-
-
 @runtime_checkable
 class BindsShapes(Protocol):
     """A program that makes some outputs and is bound to the shapes of its inputs all the same, where `binds_shapes` holds."""
 
     binds_shapes: bool
     """Whether it is bound as programs are that make no outputs; else one that runs by itself is bound to no shapes at all."""
-
-
-@runtime_checkable
-class NativeProgram(Protocol):
-    """A program that can be called without Python. A call that fails has done nothing that `run` would not do again."""
-
-    def native_call(self, bound: Bound) -> NativeCall | None:
-        """Return a new call for what `bind` returned; None where only `run` will do."""
 
 
 @runtime_checkable

@@ -311,6 +311,8 @@ def test_no_reference_is_left_or_lost(two: ort.InferenceSession) -> None:
     """To feeds, arrays, names or types, in runs that are native and in those that are not."""
     feed, odd, names = _two(3), _two(3) | {"c": 1}, ["p"]
     held = [feed, *feed.values(), *feed, names, *names, np.dtype(np.float32), two, two._native_run]
+    with pytest.raises(InvalidArgument):
+        two.run(names, odd)  # what it imports refers to names too
     before = [sys.getrefcount(item) for item in held]
     for _ in range(200):
         two.run(names, feed)

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from sardonyx.dtypes import OnnxValue
-from sardonyx.session.native_function import BoundWords, words
-from sardonyx.session.native_run import NativeRuns, scratch_for
+from sardonyx.runtime.native_lanes import scratch_for, words
+from sardonyx.session.native_function import BoundWords
+from sardonyx.session.native_run import NativeRuns
 from sardonyx.session.native_tail import KnownRuns
 from sardonyx.session.targets import fillable_targets
 

@@ -10,24 +10,24 @@ import ctypes
 import functools
 import sys
 import sysconfig
-from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 
 from sardonyx.codegen.run.jit import Engine
-from sardonyx.codegen.run.python_call import BOUND, ENTRY, write_run, write_run_bound
-from sardonyx.codegen.run.python_words import CALL, FUNCTIONS
+from sardonyx.codegen.run.python_call import write_run, write_run_bound
+from sardonyx.codegen.run.python_results import BLOCK_OFFSET, write_give_back
+from sardonyx.codegen.run.python_words import BLOCK, BOUND, CALL, CAPSULE_POINTER, ENTRY, FUNCTIONS, MOST_ARRAYS, POOL
 from sardonyx.codegen.target import host_target
 from sardonyx.errors import SardonyxError
 from sardonyx.forks import renew_in_child
 from sardonyx.providers.cpu.library import edition, kernel_cache
+from sardonyx.runtime.native_lanes import words
 from sardonyx.trace import event
 
-__all__ = ["BoundWords", "EntryWords", "NativeCode", "Words", "native_code", "words"]
+__all__ = ["BoundWords", "EntryWords", "NativeCode", "PoolWords", "native_code"]
 
-Words: TypeAlias = "ctypes.Array[ctypes.c_int64]"
-"""Words of 64 bits in memory of their own."""
 _OLDEST, _NEWEST = (3, 11), (3, 14)
 """The versions of CPython whose objects are laid out as the function expects."""
 _FASTCALL = 0x0080
@@ -47,6 +47,45 @@ class BoundWords(ctypes.c_int64 * len(BOUND)):  # type: ignore[misc]  # a type t
     kept: tuple[object, ...] = ()
 
 
+class PoolWords(ctypes.c_int64 * (len(POOL) + MOST_ARRAYS)):  # type: ignore[misc]  # a type that ctypes makes
+    """The blocks of memory that no large result of a session lies in. Results keep it, as they give their blocks back to it."""
+
+    @classmethod
+    def of(cls, most: int) -> Self:
+        """Make a pool that keeps at most `most` blocks, and has none yet."""
+        pool = cls()
+        pool[POOL.index("owner")], pool[POOL.index("most")] = id(pool), min(most, MOST_ARRAYS)
+        return pool
+
+    @property
+    def idle_bytes(self) -> int:
+        """How many bytes its blocks have."""
+        return sum(_block_word(block, "capacity") for block in self._blocks)
+
+    def trim(self) -> int:
+        """Free its blocks; returns their bytes."""
+        dropped, blocks = self.idle_bytes, self._blocks
+        self[POOL.index("count")] = 0
+        for block in blocks:
+            _free(_block_word(block, "memory"))
+        return dropped
+
+    @property
+    def _blocks(self) -> list[int]:
+        first = POOL.index("blocks")
+        return list(self[first : first + self[POOL.index("count")]])
+
+    def __del__(self) -> None:
+        self.trim()
+
+
+_free = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("PyMem_RawFree", ctypes.pythonapi))
+
+
+def _block_word(block: int, name: str) -> int:
+    return int(ctypes.c_int64.from_address(block - BLOCK_OFFSET + 8 * BLOCK.index(name)).value)
+
+
 class _Method(ctypes.Structure):
     _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("text", ctypes.c_char_p))
 
@@ -61,6 +100,7 @@ class NativeCode:
         objects = {"array_type": np.ndarray, "dict_type": dict, "list_type": list, "str_type": str, "none": None}
         numbers = {name: id(item) for name, item in objects.items()} | {name: _address(name) for name in FUNCTIONS}
         numbers |= {name: _numpy_functions()[place] for name, place in _OF_NUMPY.items()} | {"generation": 0}
+        numbers["python_give_back"] = engine.address("python_give_back")
         self._words = words(numbers[name] for name in CALL)
         self.address = ctypes.addressof(self._words)
         """Where the words are."""
@@ -92,12 +132,6 @@ _SYMBOLS: dict[type, tuple[str, bytes]] = {
 }
 
 
-def words(numbers: Iterable[int]) -> Words:
-    """Return words that hold `numbers`."""
-    listed = list(numbers)
-    return (ctypes.c_int64 * len(listed))(*listed)
-
-
 @functools.cache
 def native_code() -> NativeCode | None:
     """Return the code; None where this interpreter, or NumPy, is none that it knows, or where it cannot be compiled."""
@@ -106,7 +140,9 @@ def native_code() -> NativeCode | None:
         return None
     try:
         engine = Engine(host_target(), cache=kernel_cache())
-        engine.add_kernels({"python_run": write_run, "python_run_bound": write_run_bound}, edition())
+        engine.add_kernels(
+            {"python_run": write_run, "python_run_bound": write_run_bound, "python_give_back": write_give_back}, edition()
+        )
     except SardonyxError as error:
         event("session.no_native_run", error=str(error))
         return None
@@ -136,7 +172,7 @@ def _is_known() -> bool:
     expected = [id(np.ndarray), array.ctypes.data, 2, id(array.dtype), array.flags.num, id(list), 2]
     if found != expected or _memory(owner, 3)[1:] != [id(EntryWords), ctypes.addressof(owner)]:
         return False
-    if _numpy_functions()[2] != id(np.ndarray) or not _knows_dtypes():
+    if _numpy_functions()[2] != id(np.ndarray) or not _knows_dtypes() or not _knows_capsules():
         return False
     return _words_at(sizes, 2) == [2, 5] and _words_at(items, 2) == [*map(id, listed)]
 
@@ -146,6 +182,14 @@ def _knows_dtypes() -> bool:
     found = [_memory(np.dtype(letter), 4)[3] for letter in "fl?"]
     expected = [[ord(kind.kind), ord(kind.char), ord(kind.byteorder), kind.num] for kind in map(np.dtype, "fl?")]
     return [[*(word & 0xFFFFFFFF).to_bytes(4, "little")[:3], word >> 32] for word in found] == expected
+
+
+def _knows_capsules() -> bool:
+    """Return whether the pointer of a capsule lies where the code reads it."""
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
+        ("PyCapsule_New", ctypes.pythonapi)
+    )
+    return _memory(make(_FASTCALL, None, None), CAPSULE_POINTER + 1)[CAPSULE_POINTER] == _FASTCALL
 
 
 def _memory(item: object, count: int) -> list[int]:

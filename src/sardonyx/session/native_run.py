@@ -3,32 +3,35 @@
     session.run(None, {"x": x})  ─►  a built-in function (native_function.py)  ─ what does not fit ─►  the run in Python
 
 A run in Python teaches the session its shapes: the words that the function reads. The second one is the first that does. What
-takes long anyway (very large results, or scratch memory) stays in Python, where memory is pooled.
+takes long anyway (very large results, or scratch memory) stays in Python, where memory is pooled. Shapes that are alike, as those
+of a cache that grows, are learned all at once where the program says how their sizes are computed.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
 from sardonyx.cancellation import raise_interrupt
-from sardonyx.codegen.run.python_call import COUNT, ENTRY, LANE, LANES, MOST_ARRAYS, SHAPES
+from sardonyx.codegen.run.python_words import COUNT, ENTRY, MOST_ARRAYS, SHAPES
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.forks import new_lock
 from sardonyx.ir import TensorType, Value
-from sardonyx.provider import HOST, Bound, NativeCall, NativeProgram, TensorSpec
+from sardonyx.native_program import GrowingProgram, NativeGrowth, NativeProgram
+from sardonyx.provider import Bound, TensorSpec
 from sardonyx.runtime.bind import BoundStep
 from sardonyx.runtime.executor import Executor
 from sardonyx.runtime.executors.sequential import OnlyProgram, SequentialExecutor
 from sardonyx.runtime.memory import size_bytes
-from sardonyx.session.native_function import EntryWords, NativeCode, Words, native_code, words
+from sardonyx.runtime.native_lanes import GrowthWords, Key, Lanes, Words, words
+from sardonyx.session.native_function import EntryWords, NativeCode, PoolWords, native_code
 
-__all__ = ["MOST_SCRATCH_BYTES", "Key", "NativeRuns", "scratch_for"]
+__all__ = ["MOST_SCRATCH_BYTES", "NativeRuns"]
 
 _SHAPES_KEPT = 16
 _MOST_RESULT_BYTES = 1 << 23
@@ -36,10 +39,12 @@ _MOST_RESULT_BYTES = 1 << 23
 _MOST_COUNTED_BYTES = 1 << 20
 """The same where only the run shows how long results are: large ones are copied for longer than a run in Python takes."""
 MOST_SCRATCH_BYTES = 1 << 18
-"""How much memory one lane may work in."""
+"""How much memory one lane may work in, for one set of shapes."""
+_MOST_GROWING_SCRATCH_BYTES = 1 << 23
+"""The same for shapes that are alike, which are few."""
 _NO_GENERATION = -1
-Key: TypeAlias = tuple[tuple[int, ...], ...]
-"""The shapes of the inputs."""
+_Row: TypeAlias = "Key | tuple[Hashable]"
+"""What is in a row of the table: shapes, or the key of shapes that are alike."""
 
 
 class NativeRuns:
@@ -61,6 +66,7 @@ class NativeRuns:
         self.types = [value.type for value in inputs if isinstance(value.type, TensorType)]
         self.defaults = [np.ascontiguousarray(defaults[name]) if name in defaults else None for name in self.inputs]
         self._current = words([code.generation])
+        self.pool = PoolWords.of(len(outputs))
         self._lock = new_lock()
         self._entry: _Entry | None = None
         self._closed = False
@@ -107,26 +113,37 @@ class NativeRuns:
             if arrays is not None:
                 key = tuple([array.shape for array in arrays])
                 sizes = self.sizes(key)
-                if sizes is not None and _makes_none(sizes.bound) and _is_small(sizes):
-                    if self._entry is None or not self._entry.takes(key):
-                        self._entry = _Entry(self, sizes, run)
-                    self._entry.add(key, sizes, self.program)
+                if sizes is not None and _makes_none(sizes.bound):
+                    self._learn(key, sizes, run)
             return None if self._entry is None else self._entry.function
+
+    def _learn(self, key: Key, sizes: BoundStep, run: Callable[..., object]) -> None:
+        """Add shapes to the table, or those that are like them; begins a new one where there is no space."""
+        growth = self.program.native_growth(sizes.bound) if isinstance(self.program, GrowingProgram) else None
+        if sizes.bound.scratch_bytes > _MOST_GROWING_SCRATCH_BYTES:
+            return
+        if growth is None and not _is_small(sizes):
+            return
+        row: _Row = key if growth is None else (growth.key,)
+        if self._entry is None or not self._entry.takes(row):
+            self._entry = _Entry(self, sizes, run)
+        self._entry.add(row, key, sizes, growth)
 
     @property
     def scratch_bytes(self) -> int:
-        """How much memory its lanes work in."""
-        return 0 if self._entry is None else self._entry.scratch_bytes
+        """How much memory its lanes work in, and is kept for results."""
+        return self.pool.idle_bytes + (0 if self._entry is None else self._entry.scratch_bytes)
 
     def trim(self) -> int:
-        """Forget all shapes and bindings; returns the bytes of scratch memory that the shapes had."""
+        """Forget all shapes and bindings; returns the bytes of scratch memory that the shapes had, and of that for results."""
         with self._lock:
             dropped, self._entry = self._entry, None
             self._current[0] = _NO_GENERATION
+        pooled = self.pool.trim()
         if dropped is None:
-            return 0
+            return pooled
         dropped.words[ENTRY.index("generation")] = _NO_GENERATION
-        return dropped.scratch_bytes
+        return pooled + dropped.scratch_bytes
 
     def close(self) -> None:
         """Have no run use what is known, or learn more: the session gets another model or other providers."""
@@ -166,12 +183,13 @@ class _Entry:
         inputs = zip(runs.inputs, runs.types, defaults, strict=True)
         outputs = zip(runs.outputs, results, strict=True)
         self._runs, self._generation, self._table = runs, runs.code.generation, words([0] * len(SHAPES) * _SHAPES_KEPT)
-        self._known: dict[Key, _Lanes] = {}
+        self._known: dict[_Row, Lanes] = {}
+        self._retired: list[Lanes] = []
         pointed = {
             "inputs": words(
                 [word for name, kind, at in inputs for word in (id(name), id(kind.dtype.numpy), len(kind.shape or ()), at)]
             ),
-            "outputs": words([word for name, spec in outputs for word in (id(name), id(spec.dtype.numpy), len(spec.shape))]),
+            "outputs": words([word for name, spec in outputs for word in _output_words(name, spec)]),
             "shapes": self._table,
             "latest": self._table,
             "arguments": words(step.inputs),
@@ -186,75 +204,65 @@ class _Entry:
             "output_count": len(runs.outputs),
             "shapes_count": _SHAPES_KEPT,
             "argument_count": len(step.inputs),
+            "pool": ctypes.addressof(runs.pool),
         }
         numbers |= {name: ctypes.addressof(memory) for name, memory in pointed.items()}
         self.words = EntryWords(*(numbers[name] for name in ENTRY))
-        self.words.kept = (runs.code, run, pointed, self._known, runs.inputs, runs.outputs, runs.types, runs.defaults, specs)
+        self.words.kept = (
+            runs.code,
+            run,
+            runs.pool,
+            pointed,
+            self._known,
+            self._retired,
+            runs.inputs,
+            runs.outputs,
+            runs.types,
+            runs.defaults,
+            specs,
+        )
         self.function = runs.code.function(self.words)
 
-    def takes(self, key: Key) -> bool:
+    def takes(self, row: _Row) -> bool:
         """Return whether shapes are known, or can be added."""
-        return self._generation == self._runs.code.generation and (key in self._known or len(self._known) < _SHAPES_KEPT)
+        return self._generation == self._runs.code.generation and (row in self._known or len(self._known) < _SHAPES_KEPT)
 
-    def add(self, key: Key, sizes: BoundStep, program: NativeProgram) -> None:
-        """Have runs of these shapes find a lane."""
-        if key not in self._known:
-            self._known[key] = _Lanes(program, sizes)
-        lanes = self._known[key]
-        if not lanes.add():
-            return
-        first = len(SHAPES) * list(self._known).index(key)
-        if self._table[first + SHAPES.index("lanes")]:
+    def add(self, row: _Row, key: Key, sizes: BoundStep, growth: NativeGrowth | None) -> None:
+        """Have runs of these shapes, or of those that are like them, find a lane."""
+        lanes = self._known.get(row)
+        if lanes is not None and growth is not None and not lanes.serves(sizes.bound):
+            self._retire(row, lanes)
+            lanes = None
+        if lanes is None:
+            lanes = self._known[row] = Lanes(self._runs.program, sizes.bound)
+        first = len(SHAPES) * list(self._known).index(row)
+        if not lanes.add() or self._table[first + SHAPES.index("lanes")]:
             return
         specs = _greatest(sizes.bound)
-        lanes.sizes = {
-            "input_dims": words(number for shape in key for number in shape),
-            "output_dims": words(number for place in self._runs.only.results for number in specs[place].shape),
-        }
+        lanes.sizes = {"output_dims": words(number for place in self._runs.only.results for number in specs[place].shape)}
+        if growth is None:
+            lanes.sizes["input_dims"] = words(number for shape in key for number in shape)
+        else:
+            lanes.sizes["growth"] = GrowthWords.of(growth, key, self._runs.only)
         if sizes.bound.counted:
             lanes.sizes["counts"] = words(number for place in self._runs.only.results for number in _count(sizes.bound, place))
         for name, memory in (*lanes.sizes.items(), ("lanes", lanes.words)):  # `lanes` last: from then on runs use them
             self._table[first + SHAPES.index(name)] = ctypes.addressof(memory)
 
+    def _retire(self, row: _Row, lanes: Lanes) -> None:
+        """Have no run find the lanes of a row any more; those that runs have stay until these have ended."""
+        self._table[len(SHAPES) * list(self._known).index(row) + SHAPES.index("lanes")] = 0
+        self._retired[:] = [each for each in (*self._retired, lanes) if each.are_taken]
+
     @property
     def scratch_bytes(self) -> int:
         """How much memory its lanes work in."""
-        return sum(lanes.scratch_bytes for lanes in self._known.values())
+        return sum(lanes.scratch_bytes for lanes in (*self._known.values(), *self._retired))
 
 
-class _Lanes:
-    """The lanes of one set of shapes: as many as there were runs at a time, up to LANES."""
-
-    def __init__(self, program: NativeProgram, sizes: BoundStep) -> None:
-        self.words = words([0] * len(LANE) * LANES)
-        self.sizes: dict[str, Words] = {}
-        self._program, self._bound = program, sizes.bound
-        self._kept: list[tuple[NativeCall, Array]] = []
-
-    @property
-    def scratch_bytes(self) -> int:
-        """How much memory they work in."""
-        return self._bound.scratch_bytes * len(self._kept)
-
-    def add(self) -> bool:
-        """Add a lane where runs have all that there are; returns whether there is any."""
-        count, taken = len(self._kept), LANE.index("taken")
-        if count == LANES or not all(self.words[len(LANE) * lane + taken] for lane in range(count)):
-            return True
-        call = self._program.native_call(self._bound)
-        if call is None:
-            return count > 0
-        scratch = scratch_for(self._bound)
-        self._kept.append((call, scratch))
-        numbers = {"function": call.function, "bases": call.bases, "scratch": scratch.ctypes.data, "resume": call.resume}
-        for name, number in (*numbers.items(), ("table", call.table)):  # `table` last: from then on runs may take it
-            self.words[len(LANE) * count + LANE.index(name)] = number
-        return True
-
-
-def scratch_for(bound: Bound) -> Array:
-    """Return memory for one run at a time."""
-    return HOST.allocate(bound.scratch_bytes)
+def _output_words(name: str, spec: TensorSpec) -> tuple[int, ...]:
+    """Return the words of OUTPUT."""
+    return id(name), id(spec.dtype.numpy), len(spec.shape), spec.dtype.numpy.itemsize
 
 
 def _is_small(sizes: BoundStep) -> bool:

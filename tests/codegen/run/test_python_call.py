@@ -6,7 +6,8 @@ import pytest
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.run.jit import Engine
-from sardonyx.codegen.run.python_call import BOUND, ENTRY, INPUT, LANE, OUTPUT, SHAPES, write_run, write_run_bound
+from sardonyx.codegen.run.python_call import write_run, write_run_bound
+from sardonyx.codegen.run.python_words import BLOCK, BOUND, ENTRY, GROWTH, INPUT, LANE, OUTPUT, POOL, SHAPES
 from sardonyx.codegen.target import available_levels, host_target
 
 
@@ -23,7 +24,7 @@ def test_both_functions_compile_for_every_level(level: str) -> None:
     assert set(engine.symbols) == {"run", "bound"}
 
 
-@pytest.mark.parametrize("record", [ENTRY, INPUT, OUTPUT, SHAPES, LANE, BOUND])
+@pytest.mark.parametrize("record", [ENTRY, INPUT, OUTPUT, SHAPES, GROWTH, LANE, BOUND, POOL, BLOCK])
 def test_no_word_of_a_record_stands_twice(record: tuple[str, ...]) -> None:
     """Names are places."""
     assert len(set(record)) == len(record)

@@ -23,7 +23,7 @@ CACHED = """graph(x: float[b, s, 8], w: float[8, 8], pk: float[b, 2, p, 4], pv: 
 def bind(session: Any, **symbols: int) -> Placed:
     """Bind the program which the session runs, inside of what callers see."""
     program = session._runner.built.executor.only.step.program
-    placed: Placed = program._rebinder.bind(Sizes(symbols), program._address, program._table_of)
+    placed: Placed = program._rebinder.bind(Sizes(symbols), program._address, program._table_of, program._dims)
     return placed
 
 

@@ -62,7 +62,10 @@ def test_places_in_the_arena_move_without_plans() -> None:
     session = cpu_session(CHAIN, opset=18)
     session.run(None, feeds_of("chain", 10))
     program = program_of(session)
-    bound = {n: program._rebinder.bind(Sizes({"b": 2, "n": n}), program._address, program._table_of) for n in range(100, 2000, 20)}
+    bound = {
+        n: program._rebinder.bind(Sizes({"b": 2, "n": n}), program._address, program._table_of, program._dims)
+        for n in range(100, 2000, 20)
+    }
     replayed = [n for n, placed in bound.items() if not isinstance(placed, Planned)]
     offsets = {tuple(bound[n].places.offsets) for n in replayed}
     assert len(replayed) > 50

@@ -7,8 +7,8 @@
     results made, bases written, driver called, list filled
 
 What it knows of a call lies in records of words (`python_words`): `CALL` (the process), `ENTRY` (one session), `INPUT`, `OUTPUT`,
-`SHAPES` (one set of input shapes) and `LANE` (a step table, for one run at a time). Python writes them, this code reads them; of a
-lane it writes whether it is taken. All of that happens under the GIL.
+`SHAPES` (one set of input shapes, or shapes that are alike) and `LANE` (a step table, for one run at a time). Python writes them,
+this code reads them; of a lane it writes whether it is taken, and the sizes in its table. All of that happens under the GIL.
 """
 
 from __future__ import annotations
@@ -18,70 +18,31 @@ from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import BOOL, I32, I64, PTR, VOID
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.run.driver import DONE, PAUSED
+from sardonyx.codegen.run.python_results import write_cut, write_make, write_release
+from sardonyx.codegen.run.python_shapes import write_find, write_take_lane
 from sardonyx.codegen.run.python_words import (
+    ARRAY_DATA,
+    BOUND,
+    ENTRY,
+    INPUT,
+    LANE,
+    LIST_ITEMS,
+    LIST_SIZE,
+    MOST_ARRAYS,
+    OUTPUT,
     PLAIN,
-    TYPE,
     WORDS,
     call_python,
     field,
-    half,
     set_field,
     type_of,
     word,
     words_at,
 )
 
-__all__ = ["BOUND", "COUNT", "ENTRY", "INPUT", "LANE", "LANES", "MOST_ARRAYS", "OUTPUT", "SHAPES", "write_run", "write_run_bound"]
-
-ENTRY = (
-    "call",
-    "fallback",
-    "generation",
-    "input_count",
-    "needed",
-    "inputs",
-    "output_count",
-    "outputs",
-    "shapes_count",
-    "shapes",
-    "latest",
-    "argument_count",
-    "arguments",
-    "results",
-)
-"""Words of a session; `fallback` is what runs in Python. `needed` inputs must be fed; `arguments` are the numbers of the inputs
-that the program reads and `results` those of the outputs that it fills, in its order."""
-INPUT = ("name", "dtype", "rank", "default")
-"""Words of an input; `default` is the address of its elements where it is never fed, else 0."""
-OUTPUT = ("name", "dtype", "rank")
-"""Words of an output."""
-SHAPES = ("input_dims", "output_dims", "counts", "lanes")
-"""Words of a set of shapes: the sizes of all inputs in a row, and those of all outputs; `counts` is the address of COUNT for each
-output, 0 where the sizes of all are known; without `lanes` there is none."""
-COUNT = ("axis", "count_bytes", "item_bytes")
-"""Words of an output whose sizes are the most that it may have: the dimension whose length the run shows, where in its scratch
-memory, and the bytes of an element; of one whose sizes are known the dimension is -1."""
-LANE = ("taken", "function", "table", "bases", "scratch", "resume", "interrupted")
-"""Words of a lane: whether a run has it, what to call with which table, where its bases are, and the memory that it works in; one
-without `table` is none. `resume` goes on after a pause, and `interrupted` is whether a signal's handler raised in the last one."""
-LANES = 8
-"""How many lanes a set of shapes has."""
-MOST_ARRAYS = 64
-"""How many inputs, and how many outputs, a session may have at most."""
-
-BOUND = ("call", "fallback", "current", "session", "taken", "function", "table", "resume", "interrupted")
-"""Words of a binding: `current` is the address of the generation for which it is, `session` whose it is; the bases of the table
-are what is bound."""
+__all__ = ["write_run", "write_run_bound"]
 
 _RUN_ARGUMENTS, _BOUND_ARGUMENTS = 4, 2
-_LIST_SIZE, _LIST_ITEMS = 2, 3
-_ARRAY_DATA, _ARRAY_RANK, _ARRAY_DIMS, _ARRAY_DTYPE, _ARRAY_FLAGS = 2, 3, 4, 7, 8
-_DENSE_AND_ALIGNED = 0x101
-_WRITEABLE = 0x400
-_MOST_RANK = 64
-_DTYPE_KIND = 3
-"""The word of a dtype that has its kind, its letter, its byte order and its number: dtypes of numbers that agree in it are equal,
-also where they are not one object, as in arrays that were unpickled."""
 
 
 def write_run(module: Module, symbol: str) -> None:
@@ -157,9 +118,9 @@ def _call_driver(b: Function, call: Pointer, record: Pointer, names: tuple[str, 
 
 def _write_enter(module: Module) -> Function:
     """(CALL, ENTRY, names, feed) -> the list of results; 0 where Python must run, which then has seen nothing of it."""
-    select, look_up, release = _write_select(module), _write_look_up(module), _write_release(module)
-    find, take, make, run = _write_find(module), _write_take_lane(module), _write_make(module, release), _write_run_lane(module)
-    cut = _write_cut(module)
+    select, look_up, release = _write_select(module), _write_look_up(module), write_release(module)
+    find, take, make, run = write_find(module), write_take_lane(module), write_make(module, release), _write_run_lane(module)
+    cut = write_cut(module)
     with module.function("python_enter", PLAIN, PLAIN, I64, I64, returns=I64) as b:
         call, entry = b.addresses
         names, feed = b.arguments
@@ -209,16 +170,19 @@ def _write_select(module: Module) -> Function:
             b.give(outputs)
         with b.when(type_of(b, names).ne(word(call, "list_type"))):
             b.give(b.const(I64, -1))
-        count = words_at(b, names).load(_LIST_SIZE)
+        count = words_at(b, names).load(LIST_SIZE)
         with b.when((count < 1) | (count > outputs)):
             b.give(b.const(I64, -1))
-        taken = b.variable(b.const(I64, 0))
+        taken = b.stack(I64, MOST_ARRAYS)
+        with b.loop(0, outputs) as number:
+            taken.store(0, number)
         with b.loop(0, count) as place:
-            number = _output_called(b, call, infos, outputs, words_at(b, words_at(b, names).load(_LIST_ITEMS)).load(place))
-            bit = b.const(I64, 1) << b.max(number, 0)
-            with b.when((number < 0) | (taken.value & bit).ne(0)):
+            number = _output_called(b, call, infos, outputs, words_at(b, words_at(b, names).load(LIST_ITEMS)).load(place))
+            with b.when(number < 0):
                 b.give(b.const(I64, -1))
-            taken.set(taken.value | bit)
+            with b.when(taken.load(number).ne(0)):
+                b.give(b.const(I64, -1))
+            taken.store(1, number)
             chosen.store(number, place)
         b.give(count)
     return b
@@ -226,12 +190,12 @@ def _write_select(module: Module) -> Function:
 
 def _output_called(b: Function, call: Pointer, infos: Pointer, outputs: Register, name: Register) -> Register:
     """Return the number of an output, -1 where there is none of this name."""
-    found, is_text = b.variable(b.const(I64, -1)), type_of(b, name).eq(word(call, "str_type"))
-    with b.loop(0, outputs) as number:
-        known = infos.at(number * len(OUTPUT)).load(OUTPUT.index("name"))
-        with b.when(known.eq(name)):
-            found.set(number)
-        with b.when(found.value.eq(-1) & is_text & known.ne(name)):
+    found = b.variable(b.const(I64, -1))
+    with b.loop(0, outputs) as number, b.when(field(infos.at(number * len(OUTPUT)), OUTPUT, "name").eq(name)):
+        found.set(number)
+    with b.when(found.value.eq(-1) & type_of(b, name).eq(word(call, "str_type"))), b.loop(0, outputs) as number:
+        known = field(infos.at(number * len(OUTPUT)), OUTPUT, "name")
+        with b.when(found.value.eq(-1)):
             is_same = call_python(b, call, "PyUnicode_Compare", known, name, returns=I32).eq(0)
             found.set(b.select(is_same, number, found.value))
     return found.value
@@ -258,158 +222,6 @@ def _write_look_up(module: Module) -> Function:
     return b
 
 
-def _write_find(module: Module) -> Function:
-    """(CALL, ENTRY, given) -> the set of shapes that the arrays have; 0 where they are not as the inputs' types say, or new."""
-    fits, matches = _write_fits(module), _write_matches(module)
-    with module.function("python_find", PLAIN, PLAIN, PLAIN, returns=I64) as b:
-        call, entry, given = b.addresses
-        with b.when(~b.call(fits, call, entry, given)):
-            b.give(b.const(I64, 0))
-        latest = words_at(b, field(entry, ENTRY, "latest"))
-        with b.when(b.call(matches, entry, latest, given)):
-            b.give(latest.to(I64))
-        table = words_at(b, field(entry, ENTRY, "shapes"))
-        with b.loop(0, field(entry, ENTRY, "shapes_count")) as number:
-            shapes = table.at(number * len(SHAPES))
-            with b.when(b.call(matches, entry, shapes, given)):
-                set_field(entry, ENTRY, "latest", shapes.to(I64))
-                b.give(shapes.to(I64))
-        b.give(b.const(I64, 0))
-    return b
-
-
-def _write_fits(module: Module) -> Function:
-    """(CALL, ENTRY, given) -> whether each is a dense array of its input's type and rank."""
-    with module.function("python_fits", PLAIN, PLAIN, PLAIN, returns=BOOL) as b:
-        call, entry, given = b.addresses
-        infos = words_at(b, field(entry, ENTRY, "inputs"))
-        with b.loop(0, field(entry, ENTRY, "input_count")) as number:
-            info, array = infos.at(number * len(INPUT)), words_at(b, given.load(number))
-            with b.when(field(info, INPUT, "default").eq(0)):
-                with b.when(array.load(TYPE).ne(word(call, "array_type"))):
-                    b.give(b.const(BOOL, False))
-                rank, flags = half(array, _ARRAY_RANK), half(array, _ARRAY_FLAGS)
-                dtypes = words_at(b, array.load(_ARRAY_DTYPE)), words_at(b, field(info, INPUT, "dtype"))
-                is_other = dtypes[0].load(_DTYPE_KIND).ne(dtypes[1].load(_DTYPE_KIND)) | rank.ne(field(info, INPUT, "rank"))
-                with b.when(is_other | (flags & _DENSE_AND_ALIGNED).ne(_DENSE_AND_ALIGNED)):
-                    b.give(b.const(BOOL, False))
-        b.give(b.const(BOOL, True))
-    return b
-
-
-def _write_matches(module: Module) -> Function:
-    """(ENTRY, SHAPES, given) -> whether these are the shapes of the arrays, which have the inputs' ranks."""
-    with module.function("python_matches", PLAIN, PLAIN, PLAIN, returns=BOOL) as b:
-        entry, shapes, given = b.addresses
-        with b.when(field(shapes, SHAPES, "lanes").eq(0)):
-            b.give(b.const(BOOL, False))
-        infos, wanted = words_at(b, field(entry, ENTRY, "inputs")), words_at(b, field(shapes, SHAPES, "input_dims"))
-        place = b.variable(b.const(I64, 0))
-        with b.loop(0, field(entry, ENTRY, "input_count")) as number:
-            info = infos.at(number * len(INPUT))
-            rank = field(info, INPUT, "rank")
-            with b.when(field(info, INPUT, "default").eq(0)):
-                sizes = words_at(b, words_at(b, given.load(number)).load(_ARRAY_DIMS))
-                with b.loop(0, rank) as axis, b.when(sizes.load(axis).ne(wanted.load(place.value + axis))):
-                    b.give(b.const(BOOL, False))
-            place.add(rank)
-        b.give(b.const(BOOL, True))
-    return b
-
-
-def _write_take_lane(module: Module) -> Function:
-    """(SHAPES) -> a lane that no run has, taken; 0 where there is none."""
-    with module.function("python_take_lane", PLAIN, returns=I64) as b:
-        lanes = words_at(b, field(b.addresses[0], SHAPES, "lanes"))
-        with b.loop(0, LANES) as number:
-            lane = lanes.at(number * len(LANE))
-            with b.when(field(lane, LANE, "taken").eq(0) & field(lane, LANE, "table").ne(0)):
-                set_field(lane, LANE, "taken", 1)
-                b.give(lane.to(I64))
-        b.give(b.const(I64, 0))
-    return b
-
-
-def _write_make(module: Module, release: Function) -> Function:
-    """(CALL, ENTRY, SHAPES, made) -> whether arrays could be made for the outputs; where not, there are none."""
-    with module.function("python_make", PLAIN, PLAIN, PLAIN, PLAIN, returns=BOOL) as b:
-        call, entry, shapes, made = b.addresses
-        infos, sizes = words_at(b, field(entry, ENTRY, "outputs")), b.variable(field(shapes, SHAPES, "output_dims"))
-        with b.loop(0, field(entry, ENTRY, "output_count")) as number:
-            info = infos.at(number * len(OUTPUT))
-            dtype, rank = field(info, OUTPUT, "dtype"), field(info, OUTPUT, "rank")
-            call_python(b, call, "Py_IncRef", dtype, returns=VOID)  # which the call takes over
-            kind, nothing = word(call, "array_type"), [b.const(I64, 0)] * 4  # strides, data, flags, template
-            array = call_python(b, call, "PyArray_NewFromDescr", kind, dtype, rank, sizes.value, *nothing)
-            with b.when(array.eq(0)):
-                b.call(release, call, made, number)
-                b.give(b.const(BOOL, False))
-            made.store(array, number)
-            sizes.add(rank * 8)
-        b.give(b.const(BOOL, True))
-    return b
-
-
-def _write_cut(module: Module) -> Function:
-    """(CALL, ENTRY, SHAPES, LANE, made) -> whether all outputs have their true sizes, which the run has shown.
-
-    What fills most of its memory is a view of it; a smaller part is copied, so that the memory is free again.
-    """
-    with module.function("python_cut", *[PLAIN] * 5, returns=BOOL) as b:
-        call, entry, shapes, lane, made = b.addresses
-        counts = words_at(b, field(shapes, SHAPES, "counts"))
-        with b.when(field(shapes, SHAPES, "counts").eq(0)):
-            b.give(b.const(BOOL, True))
-        infos, sizes = words_at(b, field(entry, ENTRY, "outputs")), b.variable(field(shapes, SHAPES, "output_dims"))
-        dims = b.stack(I64, _MOST_RANK)
-        with b.loop(0, field(entry, ENTRY, "output_count")) as number:
-            info, count = infos.at(number * len(OUTPUT)), counts.at(number * len(COUNT))
-            rank, axis = field(info, OUTPUT, "rank"), field(count, COUNT, "axis")
-            with b.when(axis >= 0):
-                length = words_at(b, field(lane, LANE, "scratch") + field(count, COUNT, "count_bytes")).load()
-                rest = b.variable(field(count, COUNT, "item_bytes"))
-                with b.loop(0, rank) as place:
-                    size = words_at(b, sizes.value).load(place)
-                    dims.store(b.select(place.eq(axis), length, size), place)
-                    rest.set(b.select(place.eq(axis), rest.value, rest.value * size))
-                most = words_at(b, sizes.value).load(axis)
-                with b.when(length.ne(most)):
-                    is_view = length * 2 >= most
-                    _take_part(b, call, info, (made, number), dims, length * rest.value, is_view)
-                    with b.when(call_python(b, call, "PyErr_Occurred").ne(0)):
-                        b.give(b.const(BOOL, False))
-            sizes.add(rank * 8)
-        b.give(b.const(BOOL, True))
-    return b
-
-
-def _take_part(
-    b: Function,
-    call: Pointer,
-    info: Pointer,
-    place: tuple[Pointer, Register],
-    dims: Pointer,
-    size_bytes: Register,
-    is_view: Register,
-) -> None:
-    """Replace an array by one of the sizes `dims`, a view of its first bytes or a copy of them; what fails leaves an exception."""
-    made, number = place
-    whole, dtype = made.load(number), field(info, OUTPUT, "dtype")
-    data = words_at(b, whole).load(_ARRAY_DATA)
-    call_python(b, call, "Py_IncRef", dtype, returns=VOID)  # which the call takes over
-    nothing, flags = b.const(I64, 0), b.const(I64, _DENSE_AND_ALIGNED | _WRITEABLE)
-    memory = b.select(is_view, data, nothing), b.select(is_view, flags, nothing)
-    kind, rank = word(call, "array_type"), field(info, OUTPUT, "rank")
-    part = call_python(b, call, "PyArray_NewFromDescr", kind, dtype, rank, dims.to(I64), nothing, *memory, nothing)
-    with b.when(part.ne(0)):
-        made.store(part, number)
-        with b.when(is_view):
-            call_python(b, call, "PyArray_SetBaseObject", part, whole, returns=I32)  # which takes over the reference
-        with b.when(~is_view):
-            b.intrinsic("memcpy", PTR, [words_at(b, part).load(_ARRAY_DATA).to(PTR), data.to(PTR), size_bytes])
-            call_python(b, call, "Py_DecRef", whole, returns=VOID)
-
-
 def _write_run_lane(module: Module) -> Function:
     """(CALL, ENTRY, LANE, given, made) -> whether the table ran to its end."""
     with module.function("python_run_lane", *[PLAIN] * 5, returns=BOOL) as b:
@@ -422,11 +234,11 @@ def _write_run_lane(module: Module) -> Function:
             number = arguments.load(place)
             data = b.variable(field(infos.at(number * len(INPUT)), INPUT, "default"))
             with b.when(data.value.eq(0)):
-                data.set(words_at(b, given.load(number)).load(_ARRAY_DATA))
+                data.set(words_at(b, given.load(number)).load(ARRAY_DATA))
             bases.store(data.value, place + 2)
         results = words_at(b, field(entry, ENTRY, "results"))
         with b.loop(0, field(entry, ENTRY, "output_count")) as place:
-            bases.store(words_at(b, made.load(results.load(place))).load(_ARRAY_DATA), place + count + 2)
+            bases.store(words_at(b, made.load(results.load(place))).load(ARRAY_DATA), place + count + 2)
         weak = b.stack(I64, MOST_ARRAYS)
         with b.loop(0, field(entry, ENTRY, "input_count")) as number:
             weak.store(0, number)
@@ -437,15 +249,6 @@ def _write_run_lane(module: Module) -> Function:
         with b.loop(0, field(entry, ENTRY, "input_count")) as number, b.when(weak.load(number).ne(0)):
             call_python(b, call, "Py_DecRef", weak.load(number), returns=VOID)
         b.give(is_done)
-    return b
-
-
-def _write_release(module: Module) -> Function:
-    """(CALL, objects, count): give up a reference to each."""
-    with module.function("python_release", PLAIN, PLAIN, I64) as b:
-        call, objects = b.addresses
-        with b.loop(0, b.arguments[0]) as number:
-            call_python(b, call, "Py_DecRef", objects.load(number), returns=VOID)
     return b
 
 

@@ -19,13 +19,18 @@ from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument, SardonyxError, SizesNotInferred, locating
 from sardonyx.held_memory import HeldKind, HeldMemory, held_array
 from sardonyx.ir import Dim, Shape, Value
-from sardonyx.provider import Bound, CountedOutput, DeviceBuffer, NativeCall, StepInfo, TensorSpec, TimedRun
+from sardonyx.ir.shape import symbols_in
+from sardonyx.native_program import NativeCall, NativeGrowth
+from sardonyx.provider import Bound, CountedOutput, DeviceBuffer, StepInfo, TensorSpec, TimedRun
 from sardonyx.providers.cpu.addresses import address_of
 from sardonyx.providers.cpu.counted import cut_to_size, with_room
+from sardonyx.providers.cpu.growing import growth_of
 from sardonyx.providers.cpu.guard import Fence, place_fenced
 from sardonyx.providers.cpu.library import timed_driver_for
+from sardonyx.providers.cpu.placed import ArenaPlaces
 from sardonyx.providers.cpu.planning import impossible_buffers, plan_steps
 from sardonyx.providers.cpu.rebind import Rebinder
+from sardonyx.providers.cpu.recording import Dims
 from sardonyx.providers.cpu.sizes import Sizes, first_alike, solve
 from sardonyx.providers.cpu.steps import STATUS, Buffer, KernelLaunch
 from sardonyx.providers.cpu.storage import Home, Storage, item_bytes
@@ -126,9 +131,9 @@ class CpuProgram:
                     "session a path, or bytes of at most a MiB, from which it can build the model for that"
                 )
         if self._rebinder is not None:
-            placed = self._rebinder.bind(sizes, self._address, self._table_of)
-            tables = _Tables(placed.table, self._driver, [], sizes, {})
+            placed = self._rebinder.bind(sizes, self._address, self._table_of, self._dims)
             places = placed.places
+            tables = _Tables(placed.table, self._driver, [], sizes, {}, places)
             return Bound(self._specs(sizes), places.arena_bytes, tables, self._counted(places.offsets, sizes))
         planned, broken = plan_steps(self._storage, sizes)
         empty = impossible_buffers(self._storage.steps, broken, sizes)
@@ -147,6 +152,15 @@ class CpuProgram:
             steps[index] = driver.KernelCall(self._driver.refusal, pointers, (), 1)
         tables = _Tables(self._table_of(steps), self._driver, blocks, sizes, broken)
         return Bound(self._specs(sizes), arena_bytes, tables, self._counted(offsets, sizes))
+
+    def _dims(self, sizes: Sizes) -> Dims:
+        """Return the sizes of all inputs in a row, and of each output; raises TypeError where one is 0 that must not be."""
+        for item in self.not_zero:
+            if not sizes(item.size):
+                raise TypeError(f"{item.place}: a size of its target shape is 0")
+        known = sizes.symbols.keys()
+        inputs = [sizes(dim) if symbols_in(dim) <= known else None for shape in self._shapes for dim in shape]
+        return inputs, [[sizes(dim) for dim in buffer.shape] for buffer in self._outputs]
 
     def _address(self, buffer: Buffer, offsets: Sequence[int], sizes: Sizes) -> driver.Buffer:
         return self._fixed.get(buffer) or self._place(buffer, offsets, sizes)
@@ -236,6 +250,14 @@ class CpuProgram:
         table = tables.copy()
         function, resume = self._driver.native(table)
         return NativeCall(function, table.address, table.bases_address, (table, self), resume)
+
+    def native_growth(self, bound: Bound) -> NativeGrowth | None:
+        """Return how native calls for `bound` serve other sizes too; None where binding them takes Python."""
+        tables: _Tables = bound.data
+        if self._rebinder is None or tables.places is None or bound.counted:
+            return None
+        recording = self._rebinder.recording(tables.sizes.symbols)
+        return None if recording is None else growth_of(recording, tables.places)
 
     def _call(self, tables: _Tables, bases: Sequence[int], times: Array | None, asked: Callable[[], object] | None = None) -> None:
         entry, cancellation = tables.take(), current_cancellation()
@@ -398,7 +420,7 @@ class _FencedConstants:
 class _Tables:
     """Copies of one table, so that concurrent runs have one each."""
 
-    __slots__ = ("_driver", "_idle", "_table", "blocks", "broken", "sizes")
+    __slots__ = ("_driver", "_idle", "_table", "blocks", "broken", "places", "sizes")
 
     def __init__(
         self,
@@ -407,6 +429,7 @@ class _Tables:
         blocks: Sequence[int],
         sizes: Sizes,
         broken: Mapping[int, SardonyxError],
+        places: ArenaPlaces | None = None,
     ) -> None:
         self.blocks = blocks
         """Where memory is fenced, the bytes of each place in the arena."""
@@ -414,6 +437,8 @@ class _Tables:
         """What symbolic dimensions are in this binding."""
         self.broken = broken
         """The errors of steps that cannot run with these sizes."""
+        self.places = places
+        """Where temporaries are, in a binding that others may be made of."""
         self._table = table
         self._driver = runner
         self._idle: collections.deque[_Table] = collections.deque((_Table(table, runner.prepare(table)),), maxlen=8)

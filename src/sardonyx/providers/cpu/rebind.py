@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import TypeAlias
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import checked
@@ -17,7 +18,7 @@ from sardonyx.ir import Dim, Expr
 from sardonyx.ir.shape import symbols_in
 from sardonyx.providers.cpu.placed import ArenaPlaces, Placed, Planned, PlannedStep
 from sardonyx.providers.cpu.planning import plan_step
-from sardonyx.providers.cpu.recording import Place, Recording, record
+from sardonyx.providers.cpu.recording import DimsOf, Place, Recording, record
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.storage import Home, Storage
 
@@ -27,6 +28,8 @@ _MOST_RECORDINGS = 4
 """How many are kept: prompts and single tokens in turn, each below and above a size at which a plan decides otherwise."""
 _LEAST_SERVED, _MOST_WAITS = 4, 64
 """For how many bindings a recording should serve, and how many are made without one, at most, after such as did not."""
+
+_MakeTable: TypeAlias = Callable[[Sequence[KernelCall]], StepTable]
 
 
 class TracedSizes(Sizes):
@@ -74,18 +77,23 @@ class Rebinder:
         self._changed: AbstractSet[str] = frozenset()
         self._served = self._waits = self._waited = 0
 
-    def bind(self, sizes: Sizes, place: Place, make_table: Callable[[Sequence[KernelCall]], StepTable]) -> Placed:
+    def bind(self, sizes: Sizes, place: Place, make_table: _MakeTable, dims_of: DimsOf) -> Placed:
         """Return a binding.
 
         Args:
             sizes: what it is for.
             place: gives the address of a buffer, for offsets of the arena and sizes.
             make_table: makes a table where none can be made of the one before.
+            dims_of: gives the sizes of the program's inputs and outputs.
 
         Raises:
             InvalidArgument: a step cannot work with such sizes.
         """
-        return self._replay(sizes, place) or self._plan(sizes, place, make_table)
+        return self._replay(sizes, place) or self._plan(sizes, place, make_table, dims_of)
+
+    def recording(self, symbols: Mapping[str, int]) -> Recording | None:
+        """Return a recording by which a binding for these sizes is computed; None where there is none."""
+        return next((recording for recording in self._recordings if recording.numbers(symbols) is not None), None)
 
     def _replay(self, sizes: Sizes, place: Place) -> Placed | None:
         """Return a binding by what was recorded; None where plans have to be asked."""
@@ -109,7 +117,7 @@ class Rebinder:
             self._served += 1
         return placed
 
-    def _plan(self, sizes: Sizes, place: Place, make_table: Callable[[Sequence[KernelCall]], StepTable]) -> Planned:
+    def _plan(self, sizes: Sizes, place: Place, make_table: _MakeTable, dims_of: DimsOf) -> Planned:
         """Return a binding made by the plans, and record what those of it do that are asked again and again."""
         latest, traced = self._latest, TracedSizes(sizes.symbols)
         changed = None if latest is None else _changed(latest.symbols, sizes.symbols)
@@ -134,7 +142,7 @@ class Rebinder:
         planned = self._latest = Planned(places, table, sizes.symbols, steps)
         self._places = places
         if changed and self._is_worth_recording(changed):
-            self._recordings = (record(self._storage, planned, changed, place), *self._recordings)[:_MOST_RECORDINGS]
+            self._recordings = (record(self._storage, planned, changed, place, dims_of), *self._recordings)[:_MOST_RECORDINGS]
         self._changed = changed or frozenset()
         return planned
 

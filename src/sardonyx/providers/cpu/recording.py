@@ -18,15 +18,19 @@ from sardonyx.codegen.run import driver
 from sardonyx.codegen.run.driver import KernelCall, StepTable
 from sardonyx.providers.cpu.placed import ArenaPlaces, Placed, Planned
 from sardonyx.providers.cpu.planning import plan_step
-from sardonyx.providers.cpu.recorded import Recorded, RecordedSizes, Recorder, Replay
+from sardonyx.providers.cpu.recorded import Operation, Recorded, RecordedSizes, Recorder, Replay
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 from sardonyx.providers.cpu.storage import Home, Storage
 
-__all__ = ["Place", "Recording", "record"]
+__all__ = ["Dims", "DimsOf", "Place", "Recording", "record"]
 
 Place: TypeAlias = Callable[[Buffer, Sequence[int], Sizes], driver.Buffer]
 """From a buffer, offsets of the arena and sizes to the buffer's address."""
+Dims: TypeAlias = "tuple[Sequence[int | Recorded | None], Sequence[Sequence[int | Recorded]]]"
+"""The sizes of all inputs in a row, None for those that no symbol is known of, and those of each output."""
+DimsOf: TypeAlias = Callable[[Sizes], Dims]
+"""Evaluates them."""
 _Words: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
 
 
@@ -50,6 +54,12 @@ class Recording:
     """The words of other steps that point into the arena: where they are, and to which place."""
     asked: Sequence[int]
     """The steps whose plans cannot be recorded, and are to be asked each time."""
+    operations: Sequence[Operation]
+    """What computes the numbers, and the sizes in `dims`."""
+    results: Sequence[Recorded]
+    """The numbers, by the names that `operations` has for them."""
+    dims: Dims | None
+    """The sizes of inputs and outputs; None where they cannot be recorded."""
 
     def numbers(self, symbols: Mapping[str, int]) -> tuple[int, ...] | None:
         """Return the numbers for other sizes; None where plans have to be asked."""
@@ -83,7 +93,7 @@ class Recording:
         return Placed(places, table) if all(table.set_call(index, call) for index, call in calls.items()) else None
 
 
-def record(storage: Storage, planned: Planned, changed: AbstractSet[str], place: Place) -> Recording:
+def record(storage: Storage, planned: Planned, changed: AbstractSet[str], place: Place, dims_of: DimsOf) -> Recording:
     """Return how bindings like `planned` are computed when sizes of `changed` differ."""
     recorder, names = Recorder(), tuple(sorted(changed & planned.symbols.keys()))
     sizes = RecordedSizes(dict(planned.symbols), names, recorder)
@@ -103,16 +113,28 @@ def record(storage: Storage, planned: Planned, changed: AbstractSet[str], place:
     blocks = cast("list[int | Recorded]", storage.blocks(sizes))
     numbers = {each.name: each for each in (*words.values(), *blocks) if isinstance(each, Recorded)}
     order = {name: number for number, name in enumerate(numbers)}
+    replay = recorder.function(list(numbers.values()))
+    dims = _dims(dims_of, sizes)
     return Recording(
         planned,
         names,
         {name: size for name, size in planned.symbols.items() if name not in names},
-        recorder.function(list(numbers.values())),
+        replay,
         (np.array(list(words), np.int64), np.array([order[word.name] for word in words.values()], np.int64)),
         [order[block.name] if isinstance(block, Recorded) else None for block in blocks],
         _pointers(storage, planned, asked),
         asked,
+        recorder.operations,
+        list(numbers.values()),
+        dims,
     )
+
+
+def _dims(dims_of: DimsOf, sizes: RecordedSizes) -> Dims | None:
+    try:
+        return dims_of(sizes)
+    except TypeError:
+        return None
 
 
 def _recorded_words(table: StepTable, index: int, call: KernelCall, known: KernelCall) -> dict[int, Recorded]:

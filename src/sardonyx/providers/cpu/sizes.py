@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from sardonyx.codegen.emit.module import float_word
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Expr, Shape
 from sardonyx.ir.shape import evaluate, symbols_in
 
 __all__ = ["Sizes", "first_alike", "solvable_symbols", "solve"]
-
-__all__ = ["Sizes", "solvable_symbols", "solve"]
 
 
 class Sizes:
@@ -40,6 +39,10 @@ class Sizes:
     def shape(self, shape: Shape) -> tuple[int, ...]:
         """Return the value of each dimension."""
         return tuple([dim if type(dim) is int else self(dim) for dim in shape])
+
+    def float_word(self, dim: Dim) -> int:
+        """Return the value of `dim` as a parameter of a kernel that is a float64."""
+        return float_word(self(dim))
 
     def product(self, dims: Sequence[Dim]) -> int:
         """Return the product of the values of `dims`."""

@@ -15,7 +15,7 @@ from collections.abc import Collection, Sequence
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, argument
 from sardonyx.codegen.emit.folds import PRODUCT, SUM
-from sardonyx.codegen.emit.module import Module, float_word
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.kernels.lines import Along, LineParams
 from sardonyx.codegen.kernels.reduce import write_cumulative, write_extreme, write_reduce
@@ -186,7 +186,7 @@ def _add_step(
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = _params(sizes, view, along)
-        return [*params.words(), float_word(sizes(count))], params.tasks()
+        return [*params.words(), sizes.float_word(count)], params.tasks()
 
     low.step(group, symbol, buffers, writes=[1], plan=plan)
 
