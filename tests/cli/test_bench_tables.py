@@ -50,3 +50,13 @@ def test_json_has_all_of_it() -> None:
     assert other["times_as_long"] == {"median": 2.0, "min": 2.0, "max": 2.0, "each": [2.0]}
     assert failed == {"engine": "openvino", "version": "", "error": "ImportError: no"}
     assert describe_engines("m", JOB, _found())["inputs"] == {"x": "float32[3,2]", "s": "list"}
+
+
+def test_runs_of_microseconds_have_digits(capsys: pytest.CaptureFixture[str]) -> None:
+    """Three of the fastest engine's median; others are lined up with it."""
+    own, other, _ = _found()
+    own.turns, other.turns = [Turn((0.00492, 0.00493), 1.0)], [Turn((0.017, 0.0171), 1.0)]
+    print_engines("m.onnx", JOB, [own, other])
+    shown = capsys.readouterr().out
+    assert "0.00492" in shown
+    assert "0.01700" in shown

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from sardonyx.cli.console import open_session, print_pairs, print_table, progress, readable_errors
+from sardonyx.cli.console import decimals, open_session, print_pairs, print_table, progress, readable_errors
 from sardonyx.errors import InvalidGraph
 
 
@@ -77,3 +77,9 @@ def test_without_a_folder_for_temporary_files_commands_say_which_variable_names_
         done = invoke(*command)
         assert done.exit_code == 1
         assert "No usable temporary directory found in ['/tmp']; set TMPDIR to a folder that can be written" in done.stderr
+
+
+@pytest.mark.parametrize(("least", "expected"), [(142.0, 3), (1.0, 3), (0.5, 3), (0.05, 4), (0.0049, 5), (1e-9, 6), (0.0, 3)])
+def test_small_numbers_have_three_digits(least: float, expected: int) -> None:
+    """Up to six decimals; others have three decimals."""
+    assert decimals(least) == expected

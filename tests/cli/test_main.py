@@ -95,3 +95,13 @@ def test_the_list_of_verbs_is_not_cut(invoke: Callable[..., Result]) -> None:
     listed = invoke("--help").output.partition("Commands:")[2].strip().splitlines()
     assert len(listed) == len(VERBS)
     assert all(line.endswith(".") and not line.endswith("...") for line in listed)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals of this kind")
+def test_an_interrupted_verb_ends_with_130(model_file: Path) -> None:
+    """Not with 1, by which `diff` says that something differs."""
+    code = "import signal, threading, _thread; threading.Timer(1.5, _thread.interrupt_main).start()\n"
+    code += f"import sys; sys.argv = ['sardonyx', 'run', {str(model_file)!r}, '--random', '--repeat', '100000000']\n"
+    code += "from sardonyx.cli.main import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")

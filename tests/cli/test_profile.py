@@ -83,3 +83,9 @@ def test_what_is_no_profile_is_refused(invoke: Callable[..., Result], model_file
 def test_a_missing_folder_is_told_first(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
     """Before anything is measured."""
     assert "there is no folder" in invoke("profile", model_file, "-o", tmp_path / "none" / "p.json").stderr
+
+
+def test_of_short_runs_it_says_what_they_take_unrecorded(invoke: Callable[..., Result], model_file: Path) -> None:
+    """Less than recorded ones, which are called by way of Python."""
+    facts = json.loads(invoke("profile", model_file, "--json").stdout)
+    assert 0 < facts["unrecorded_run_ms"] < facts["run_ms"]

@@ -71,3 +71,12 @@ def test_differences_have_signs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "+1.500" in shown
     assert "2.50" in shown
     assert "1 smaller differences" in shown
+
+
+def test_short_runs_have_digits_and_what_they_take_unrecorded(capsys: pytest.CaptureFixture[str]) -> None:
+    """A step of a hundredth of the run is not 0."""
+    print_report("m.onnx", Report(1, 0.02, (_step("tiny", 0.0002),)), ROOFLINE, 0, 0.0016)
+    shown = capsys.readouterr().out
+    assert "m.onnx: 0.0200 ms a run" in shown
+    assert "a run that is not recorded takes 0.0016 ms" in shown
+    assert "0.0002 " in shown

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from sardonyx.cli.bench_engines import Job, Measured
-from sardonyx.cli.console import print_table, print_text
+from sardonyx.cli.console import decimals, print_table, print_text
 from sardonyx.cli.feeds import type_text
 
 __all__ = ["describe_engines", "percentile", "print_engines"]
@@ -66,7 +66,8 @@ def print_engines(model: str, job: Job, found: Sequence[Measured]) -> None:
         print_text(f"inputs: {shapes}")
     able = [item for item in found if not item.error]
     columns = ("engine", "runs", "p50 ms", "p90 ms", "p99 ms", "runs/s", "start ms", "MiB")
-    print_table("", columns, [_row(item) for item in able], columns[1:])
+    places = decimals(min((percentile(item.latencies_ms, 0.5) for item in able), default=1.0))
+    print_table("", columns, [_row(item, places) for item in able], columns[1:])
     for item in able[1:]:
         ratios = sorted(item.ratios(found[0]))
         if ratios:
@@ -83,12 +84,12 @@ def print_engines(model: str, job: Job, found: Sequence[Measured]) -> None:
     click.echo("start: from the start of a process to its first result; MiB: its peak")
 
 
-def _row(item: Measured) -> tuple[str, ...]:
+def _row(item: Measured, places: int) -> tuple[str, ...]:
     ordered = item.latencies_ms
     return (
         f"{item.engine} {item.version.rpartition(f'+{item.engine}.')[2].partition('-')[0]}",
         str(len(ordered)),
-        *(f"{percentile(ordered, share):.3f}" for share in (0.5, 0.9, 0.99)),
+        *(f"{percentile(ordered, share):.{places}f}" for share in (0.5, 0.9, 0.99)),
         f"{item.throughput_per_s:.1f}",
         f"{statistics.median(item.starts_ms):.0f}",
         f"{item.peak_bytes / _MIB:.0f}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -25,6 +26,7 @@ from sardonyx.session.settings.keys import MEMORY_LIMITS
 from sardonyx.spelling import nearest
 
 __all__ = [
+    "decimals",
     "fail",
     "following",
     "force_option",
@@ -44,6 +46,7 @@ __all__ = [
 ]
 
 _LEAST_COLUMNS, _GAP = 20, "  "
+_MOST_DECIMALS = 6
 _LOADED = "sardonyx.cli.loaded_providers"
 """The key of a command's context under which the providers of its files are."""
 
@@ -212,6 +215,11 @@ def open_session(model: str | bytes, provider_names: Sequence[str], options: Ses
             raise InvalidArgument(f"there is no provider {name!r}; {advice}")
     with following(model if isinstance(model, str) else "the model"):
         return InferenceSession(model, options, providers=[made.get(name, name) for name in provider_names] or None)
+
+
+def decimals(least: float) -> int:
+    """Return how many decimals show three digits of `least`, the smallest number that counts: 3 to 6."""
+    return max(3, min(2 - math.floor(math.log10(least)), _MOST_DECIMALS)) if least > 0 else 3
 
 
 def refuse_existing(paths: Iterable[Path], *, force: bool) -> None:

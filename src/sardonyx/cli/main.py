@@ -35,6 +35,8 @@ VERBS = {
 }
 """Verb -> module and command."""
 _JSON = "sardonyx.json"
+_INTERRUPTED = 130
+"""The status of what Ctrl-C ended, as shells have it: none that a verb gives a meaning to."""
 
 
 class Verbs(click.Group):
@@ -74,6 +76,9 @@ class Verbs(click.Group):
             facts = {"error": {"type": "UsageError", "message": error.format_message()}}
             click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
             raise SystemExit(error.exit_code) from error
+        except KeyboardInterrupt as interruption:
+            click.echo("interrupted", err=True)
+            raise SystemExit(_INTERRUPTED) from interruption
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import statistics
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,9 @@ from sardonyx.session.profile_report import compare_profiles, read_events, read_
 __all__ = ["profile"]
 
 _MARGIN_US = 1.0
+_SHORT_MS = 1.0
+"""Of runs below this, recording is a part that counts."""
+_UNRECORDED_RUNS = 200
 
 
 @click.command(short_help="Measure each step of MODEL.")
@@ -96,17 +101,19 @@ def profile(
         events, types, sizes = _measured(model, options, provider_names, (inputs, dims, ranges, seed), runs, warmup)
         roofline = roofline_for(host_target(config.isa()), _threads(options))
         report = read_profile(events, model)
+        fast = report.run_ms < _SHORT_MS
+        unrecorded_ms = _unrecorded_ms(model, options, provider_names, (inputs, dims, ranges, seed)) if fast else None
     if output is not None:
         with readable_errors():
             output.write_text(
                 "[\n" + ",\n".join(json.dumps(_placed(event, roofline)) for event in events) + "\n]\n", encoding="utf-8"
             )
     if as_json:
-        print_json({**describe(model, report, roofline), "inputs": types, "dims": sizes})
+        print_json({**describe(model, report, roofline), "unrecorded_run_ms": unrecorded_ms, "inputs": types, "dims": sizes})
         return
     left_open = ", ".join(f"{name}={size}" for name, size in sizes.items())
     print_text(f"inputs: {', '.join(map(' '.join, types.items()))}{f'; --dim sets {left_open}' if left_open else ''}")
-    print_report(model, report, roofline, top)
+    print_report(model, report, roofline, top, unrecorded_ms)
     if output is not None:
         click.echo(f"written to {output}: open it in https://ui.perfetto.dev")
 
@@ -134,6 +141,19 @@ def _measured(
     ready = starts[0] if starts else 0
     kept = [event for event in events if event["ts"] + _MARGIN_US >= begin or event["ts"] + _MARGIN_US < ready]
     return kept, *describe_feed(session, feed)
+
+
+def _unrecorded_ms(model: str, options: SessionOptions, provider_names: Sequence[str], feeding: Feeding) -> float:
+    """Return the median time of runs of a session that records nothing."""
+    options.enable_profiling = False
+    session = open_session(model, provider_names, options)
+    feed = make_feed(session, *feeding)
+    times_ns = []
+    for _ in range(_UNRECORDED_RUNS):
+        start_ns = time.perf_counter_ns()
+        session.run(None, feed)
+        times_ns.append(time.perf_counter_ns() - start_ns)
+    return statistics.median(times_ns) / 1e6
 
 
 def _threads(options: SessionOptions) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from sardonyx.cli.console import print_table
+from sardonyx.cli.console import decimals, print_table
 from sardonyx.providers.cpu.roofline import Roofline
 from sardonyx.session.profile_report import Difference, Report, Step
 
@@ -35,12 +35,23 @@ def describe(model: str, report: Report, roofline: Roofline) -> dict[str, Any]:
     }
 
 
-def print_report(model: str, report: Report, roofline: Roofline, top: int) -> None:
-    """Print a profile: the run, then operators, then the `top` longest steps, or all for 0."""
+def print_report(model: str, report: Report, roofline: Roofline, top: int, unrecorded_ms: float | None = None) -> None:
+    """Print a profile: the run, then operators, then the `top` longest steps, or all for 0.
+
+    Args:
+        model: what it is of.
+        report: what was measured.
+        roofline: of this machine.
+        top: how many operators and steps to list.
+        unrecorded_ms: how long a run takes that is not recorded, where that is known to differ.
+    """
     flops = sum(step.flops or 0 for step in report.steps)
-    click.echo(f"{model}: {report.run_ms:.3f} ms a run (middle half of {report.runs} runs), {len(report.steps)} steps")
+    places = _places(report)
+    click.echo(f"{model}: {report.run_ms:.{places}f} ms a run (middle half of {report.runs} runs), {len(report.steps)} steps")
     outside = report.run_ms - report.steps_ms
-    click.echo(f"steps {report.steps_ms:.3f} ms, outside of them {outside:.3f} ms ({outside / report.run_ms:.1%})")
+    click.echo(f"steps {report.steps_ms:.{places}f} ms, outside of them {outside:.{places}f} ms ({outside / report.run_ms:.1%})")
+    if unrecorded_ms is not None:
+        click.echo(f"a run that is not recorded takes {unrecorded_ms:.{places}f} ms")
     if flops:
         click.echo(f"{flops / 1e9:.3g} GFLOP at {flops / report.run_ms / 1e6:.3g} GFLOP/s")
     click.echo(_machine(roofline))
@@ -59,7 +70,12 @@ def print_report(model: str, report: Report, roofline: Roofline, top: int) -> No
     hidden = len(report.steps) - len(longest)
     if hidden:
         rest_ms = report.steps_ms - sum(step.ms for step in longest)
-        click.echo(f"{hidden} more steps take {rest_ms:.3f} ms; --top 0 lists all")
+        click.echo(f"{hidden} more steps take {rest_ms:.{places}f} ms; --top 0 lists all")
+
+
+def _places(report: Report) -> int:
+    """Return the decimals of milliseconds: steps of a hundredth of a run have a digit."""
+    return decimals(report.run_ms)
 
 
 def _first(items: Sequence[Any], top: int) -> Sequence[Any]:
@@ -82,7 +98,7 @@ def _measures(steps: Sequence[Step], report: Report, roofline: Roofline, *, move
     flops, moved = sum(step.flops or 0 for step in steps), sum(step.size_bytes or 0 for step in steps)
     share = _share(steps, roofline)
     return (
-        f"{spent:.3f}",
+        f"{spent:.{_places(report)}f}",
         f"{spent / report.run_ms:.1%}".rstrip("%"),
         f"{flops / spent / 1e6:.1f}" if flops and spent else "",
         *([f"{moved / spent / 1e6:.1f}" if moved and spent else ""] if moves else []),
