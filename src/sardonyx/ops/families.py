@@ -67,6 +67,7 @@ FAMILIES: dict[str, str] = {
     "contrib/string": "Tokenizer",
     "contrib/text": "BifurcationDetector MurmurHash3 SampleOp WordConvEmbedding",
     "tflite/detection": "DetectionPostProcess NonMaxSuppressionPadded",
+    "tflite/hashing": "LshProjection RngBitGenerator SkipGram",
     "tflite/numbers": "Atan2 Bitcast ComplexAbs ComplexAdd ComplexCast ComplexImag ComplexMul ComplexReal ComplexSub Rfft2d",
     "contrib/vision": "ConvTransposeWithDynamicPads CropAndResize MaxpoolWithMask",
 }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from formats.tflite.cases.case import Case
 
-MODULES = ("images", "indexed", "products", "recurrent", "simple", "windows")
+MODULES = ("hashed", "images", "indexed", "products", "recurrent", "simple", "windows")
 
 
 def every_case() -> Iterator[Case]:

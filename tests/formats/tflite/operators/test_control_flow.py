@@ -32,6 +32,35 @@ def test_a_branch_is_chosen() -> None:
     assert run(_branches(), np.array(False), x)[0].tolist() == [1, 2]
 
 
+def _cases(count: int) -> bytes:
+    """Return a model that chooses a subgraph by number; each adds its own number times ten."""
+    sketch = Sketch()
+    number, x, y = sketch.input((), "INT32"), sketch.input((1,)), sketch.tensor((1,))
+    options = ("StablehloCaseOptions", {"branch_subgraph_indices": list(range(1, count + 1))})
+    sketch.operator("STABLEHLO_CASE", [number, x], [y], options)
+    sketch.outputs(y)
+    for place in range(count):
+        sketch.begin(f"branch {place}")
+        x, y = sketch.input((1,)), sketch.tensor((1,))
+        sketch.operator("ADD", [x, sketch.constant(np.array([10 * place], np.float32))], [y])
+        sketch.outputs(y)
+    return sketch.model()
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_one_of_several_subgraphs_is_chosen_by_number(count: int) -> None:
+    """The last one where there is none of that number."""
+    for number in (-1, 0, 1, 2, 3, 4):
+        found = run(_cases(count), np.int32(number), np.array([1], np.float32))[0]
+        assert found.tolist() == [1 + 10 * (number if 0 <= number < count else count - 1)]
+
+
+def test_no_branches_are_refused() -> None:
+    """By the operator's name."""
+    with pytest.raises(errors.InvalidFlatBuffer, match="no branches"):
+        sardonyx.InferenceSession(_cases(0))
+
+
 def _loop(*, growing: bool) -> bytes:
     """Return a model that doubles or lengthens x as long as a counter is below n."""
     sketch = Sketch()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from sardonyx.dtypes import DataType
@@ -12,6 +14,9 @@ from sardonyx.formats.tflite.variables import Handle, Variables
 from sardonyx.ir import Graph, TensorType, Value
 
 __all__ = ["call", "if_", "while_"]
+
+_MOST_BRANCHES = 256
+"""Each is nested in the one before."""
 
 
 @imports("CALL")
@@ -47,7 +52,7 @@ def if_(op: Operator) -> None:
     """Compute one of two subgraphs."""
     options = op.options("IfOptions")
     bodies = [options.integer(f"{name}_subgraph_index") for name in ("then", "else")]
-    _branch(op, op.build.reshape(op.raw(0), ()), bodies, _inputs(op)[1:])
+    _branch(op, lambda build, place: build.reshape(op.raw(0), ()), bodies)
 
 
 @imports("STABLEHLO_CASE")
@@ -57,13 +62,24 @@ def case(op: Operator) -> None:
     bodies = (
         [] if options is None or options.name != "StablehloCaseOptions" else options.numbers("branch_subgraph_indices").tolist()
     )
-    if len(bodies) != 2:
-        op.unsupported(f"it has {len(bodies)} branches; two are supported")
-    first = op.build.node("Equal", op.build.reshape(op.raw(0), ()), op.build.constant(np.zeros((), op.info(0).dtype.numpy)))
-    _branch(op, first, bodies, _inputs(op)[1:])
+    if not bodies:
+        op.refuse("it has no branches")
+    if len(bodies) > _MOST_BRANCHES:
+        op.unsupported(f"it has {len(bodies)} branches; {_MOST_BRANCHES} are the most")
+    kind = op.info(0).dtype.numpy
+
+    def is_chosen(build: GraphBuilder, place: int) -> Value:
+        return build.node("Equal", build.reshape(op.raw(0), ()), build.constant(np.array(place, kind)))
+
+    _branch(op, is_chosen, bodies)
 
 
-def _branch(op: Operator, condition: Value, indices: list[int], inputs: list[Bound]) -> None:
+def _branch(op: Operator, is_chosen: Callable[[GraphBuilder, int], Value], indices: list[int]) -> None:
+    """Compute one of several subgraphs: the first one that is chosen, else the last; `is_chosen` makes that a value of a graph."""
+    inputs = _inputs(op)[1:]
+    if len(indices) == 1:
+        _give_back(op, op.program.inline(indices[0], op.table, op.build, op.variables, inputs))
+        return
     made: list[tuple[GraphBuilder, Variables, list[Bound]]] = []
     for index in indices:
         build = GraphBuilder(f"branch_{index}", op.build)
@@ -79,8 +95,12 @@ def _branch(op: Operator, condition: Value, indices: list[int], inputs: list[Bou
         if len(values) != len(op.outputs) + len(keys):
             op.unsupported("a branch gives out a handle")
         graphs.append(_closed(build, values))
-    results = op.build.nodes("If", condition, outputs=len(op.outputs) + len(keys), then_branch=graphs[0], else_branch=graphs[1])
-    _store(op, list(results), keys)
+    count, other = len(op.outputs) + len(keys), graphs.pop()
+    for place in range(len(graphs) - 1, 0, -1):
+        build = GraphBuilder(f"branch_from_{place}", op.build)
+        chosen = is_chosen(build, place)
+        other = _closed(build, list(build.nodes("If", chosen, outputs=count, then_branch=graphs[place], else_branch=other)))
+    _store(op, list(op.build.nodes("If", is_chosen(op.build, 0), outputs=count, then_branch=graphs[0], else_branch=other)), keys)
 
 
 @imports("WHILE")

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.formats.flat.flexible import FlexValue, NotFlexible, options
+from sardonyx.formats.flat.flexible import FlexValue
 from sardonyx.formats.tflite.operator import Operator, imports
+from sardonyx.formats.tflite.operators.custom_options import custom_options, real_option, whole_option
 from sardonyx.ir import Attribute, AttributeKind, Node, Tensor, TensorType, Value
 
 __all__ = ["CUSTOM_DOMAIN", "custom"]
@@ -24,7 +25,7 @@ CUSTOM_DOMAIN = "tflite"
 @imports("CUSTOM")
 def custom(op: Operator) -> None:
     """Apply an operator of a user."""
-    attributes = {name: found for name, value in _options(op).items() if (found := _attribute(value)) is not None}
+    attributes = {name: found for name, value in custom_options(op).items() if (found := _attribute(value)) is not None}
     outputs = [Value(op.build.name(info.name or f"{op.code}_{index}")) for index, info in enumerate(op.outputs)]
     for value, info in zip(outputs, op.outputs, strict=True):
         value.type = TensorType(info.dtype, None if info.is_dynamic else info.shape)
@@ -38,11 +39,11 @@ def custom(op: Operator) -> None:
 @imports("TFLite_Detection_PostProcess")
 def detection_postprocess(op: Operator) -> None:
     """Decode boxes by anchors, and keep the best of those that overlap."""
-    given = _options(op)
+    given = custom_options(op)
     names = ("max_detections", "max_classes_per_detection", "detections_per_class", "num_classes", "use_regular_nms")
-    numbers = {name: _whole(op, given, name, 100 if name == "detections_per_class" else 0) for name in names}
+    numbers = {name: whole_option(op, given, name, 100 if name == "detections_per_class" else 0) for name in names}
     reals = ("nms_score_threshold", "nms_iou_threshold", "y_scale", "x_scale", "h_scale", "w_scale")
-    attributes: dict[str, Any] = {**numbers, **{name: _real(op, given, name) for name in reals}}
+    attributes: dict[str, Any] = {**numbers, **{name: real_option(op, given, name) for name in reals}}
     inputs = [op.real(index) for index in range(3)]
     found = op.build.nodes("DetectionPostProcess", *inputs, outputs=4, domain="sardonyx.tflite", **attributes)
     for index, value in enumerate(found):
@@ -58,16 +59,6 @@ def non_max_suppression(op: Operator) -> None:
     indices, scores, count = found
     for index, value in enumerate((indices, scores, count) if is_soft else (indices, count)):
         op.put_raw(index, value)
-
-
-def _options(op: Operator) -> dict[str, FlexValue]:
-    data = op.table.numbers("custom_options").tobytes()
-    if not data:
-        return {}
-    try:
-        return options(data)
-    except NotFlexible:
-        return {"custom_options": data}
 
 
 def _attribute(value: FlexValue) -> Attribute | None:
@@ -86,17 +77,3 @@ def _attribute(value: FlexValue) -> Attribute | None:
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         return Attribute(AttributeKind.STRINGS, tuple(str(item) for item in value))
     return None
-
-
-def _whole(op: Operator, given: dict[str, FlexValue], name: str, default: int) -> int:
-    value = given.get(name, default)
-    if not isinstance(value, (bool, int)) or not 0 <= value < 1 << 31:
-        op.refuse(f"its option {name} is {value!r}; expected a number from 0 on")
-    return int(value)
-
-
-def _real(op: Operator, given: dict[str, FlexValue], name: str) -> float:
-    value = given.get(name)
-    if not isinstance(value, (int, float)):
-        op.refuse(f"its option {name} is {value!r}; expected a number")
-    return float(value)

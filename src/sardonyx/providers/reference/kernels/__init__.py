@@ -121,6 +121,7 @@ FAMILIES: Mapping[str, str] = {
         "com.microsoft.BifurcationDetector com.microsoft.MurmurHash3 com.microsoft.SampleOp com.microsoft.WordConvEmbedding"
     ),
     "tflite.detection": "sardonyx.tflite.DetectionPostProcess sardonyx.tflite.NonMaxSuppressionPadded",
+    "tflite.hashing": "sardonyx.tflite.LshProjection sardonyx.tflite.RngBitGenerator sardonyx.tflite.SkipGram",
     "tflite.numbers": (
         "sardonyx.tflite.Atan2 sardonyx.tflite.Bitcast sardonyx.tflite.ComplexAbs sardonyx.tflite.ComplexAdd "
         "sardonyx.tflite.ComplexCast sardonyx.tflite.ComplexImag sardonyx.tflite.ComplexMul sardonyx.tflite.ComplexReal "
