@@ -120,6 +120,51 @@ def test_the_objects_used_longest_ago_go_first(cache: DiskCache) -> None:
     assert [cache.load(key) is not None for key in keys] == [True, False, True, True]
 
 
+def _allocate(size_bytes: int) -> memoryview:
+    return memoryview(bytearray(size_bytes))
+
+
+def test_data_beside_an_object_is_loaded(cache: DiskCache, events: list[str]) -> None:
+    """One piece behind the other, in memory of the caller's."""
+    assert cache.load_blocks(KEY, _allocate) is None
+    cache.store_blocks(KEY, b"head", [memoryview(b"ab"), memoryview(b"c")])
+    assert DiskCache(cache.folder).load_blocks(KEY, _allocate) == (b"head", b"abc")
+    assert events == ["disk_cache.miss"]
+
+
+def test_damaged_data_beside_an_object_is_a_miss_and_goes(cache: DiskCache, events: list[str]) -> None:
+    """So is an object of the other form."""
+    for damage in (b"!", b""):
+        cache.store_blocks(KEY, b"head", [memoryview(b"abc")])
+        _file(cache).write_bytes(_file(cache).read_bytes()[:-1] + damage)
+        assert cache.load_blocks(KEY, _allocate) is None
+        assert events[-1] == "disk_cache.corrupt"
+        assert not _file(cache).exists()
+    cache.store(KEY, b"code")
+    assert cache.load_blocks(KEY, _allocate) is None
+    cache.store_blocks(KEY, b"head", [])
+    assert cache.load(KEY) is None
+
+
+def test_an_object_with_much_beside_it_is_not_kept(cache: DiskCache, events: list[str]) -> None:
+    """It may take an eighth of what all may."""
+    assert cache.keeps_blocks(1250)
+    assert not cache.keeps_blocks(1251)
+    cache.store_blocks(KEY, b"", [memoryview(bytes(1251))])
+    assert events == ["disk_cache.too_large"]
+    assert not cache.folder.exists()
+
+
+def test_a_survey_knows_both_forms(cache: DiskCache) -> None:
+    """What is whole, and what is not."""
+    cache.store(KEY, b"code")
+    cache.store_blocks(OTHER, b"head", [memoryview(b"abc")])
+    assert cache.survey(check=True).damaged == 0
+    path = cache.folder / f"{OTHER}.sxo"
+    path.write_bytes(path.read_bytes()[:-1] + b"!")
+    assert cache.survey(check=True).damaged == 1
+
+
 def test_a_full_folder_is_made_emptier_than_it_must_be(cache: DiskCache, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that the writes that follow need not read it again; of many small files as of few large ones."""
     for number in range(12):

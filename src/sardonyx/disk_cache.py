@@ -4,6 +4,8 @@ One file per object, `<key>.sxo`, in a folder that only its owner may change (`p
 
     "SARDONYX" | sha256 of the rest (32 bytes) | key (64 bytes) | object
 
+An object with much data beside it has another form (`cached_blocks`).
+
 Files are written under another name and renamed, so readers see all or nothing and the last of several writers wins. A read
 marks its file as used; when the folder outgrows its bound (`config.cache_limit_bytes`), the files used longest ago go first.
 Nothing that happens to the folder is an error: whatever cannot be read or written is compiled, and the event is reported, once
@@ -16,13 +18,14 @@ import contextlib
 import functools
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol, TypeVar
 
 from sardonyx import config
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.private_files import folder_problem, make_private, read_private
+from sardonyx.cached_blocks import Allocate, pieces_of, read_blocks
+from sardonyx.private_files import folder_problem, make_private, open_private
 from sardonyx.trace import event
 
 __all__ = ["Cache", "DiskCache", "Report", "Survey", "shared_cache"]
@@ -35,6 +38,10 @@ _MOST_FILES = 1 << 14
 """More are not kept, however small: each process reads the names of all when it first writes."""
 _HEADER_BYTES = len(_MAGIC) + 32 + 64
 _SUFFIX, _DRAFT_SUFFIX = ".sxo", ".tmp"
+_PART_WITH_BLOCKS = 8
+"""An object with data beside it may take one in so many of the bytes that all may: a few large models leave space for kernels."""
+
+_T = TypeVar("_T")
 
 
 def _silent(event: str, detail: str) -> None:
@@ -84,21 +91,45 @@ class DiskCache:
 
     def load(self, key: str) -> bytes | None:
         """Return the object kept under `key`, or None if there is none that can be trusted."""
+        return self._load(key, lambda stream: _unpack(key, stream.read()))
+
+    def load_blocks(self, key: str, allocate: Allocate) -> tuple[bytes, memoryview] | None:
+        """Return what `store_blocks` kept under `key`, its blocks one behind the other in memory that `allocate` makes, or None.
+
+        Raises MemoryError where there is no memory for them.
+        """
+        return self._load(key, lambda stream: read_blocks(stream, key, allocate))
+
+    def store(self, key: str, content: bytes) -> None:
+        """Keep an object under `key`; if that is not possible, report it and go on."""
+        packed = _pack(key, content)
+        self._store(key, [packed], len(packed), self._limit_bytes)
+
+    def store_blocks(self, key: str, head: bytes, blocks: Sequence[memoryview]) -> None:
+        """Keep an object with data beside it, which is written as it is; see `keeps_blocks` for how much that may be."""
+        size_bytes = len(head) + sum(map(len, blocks))
+        self._store(key, pieces_of(key, head, blocks), size_bytes, self._limit_bytes // _PART_WITH_BLOCKS)
+
+    def keeps_blocks(self, size_bytes: int) -> bool:
+        """Return whether so many bytes would be kept beside an object."""
+        return size_bytes <= self._limit_bytes // _PART_WITH_BLOCKS
+
+    def _load(self, key: str, read: Callable[[IO[bytes]], _T | None]) -> _T | None:
         path = self._path(key)
         try:
             if not self._is_private(folder_problem(self.folder)):
                 return None
-            content = read_private(path)
+            with open_private(path) as stream:
+                if isinstance(stream, str):
+                    self._report("disk_cache.not_private", stream)
+                    return None
+                found = read(stream)
         except FileNotFoundError:
             self._report("disk_cache.miss", key)
             return None
         except OSError as error:
             self._report_once("disk_cache.unreadable", str(error))
             return None
-        if isinstance(content, str):
-            self._report("disk_cache.not_private", content)
-            return None
-        found = _unpack(key, content)
         if found is None:
             self._report("disk_cache.corrupt", str(path))
             self._remove(path)
@@ -108,17 +139,15 @@ class DiskCache:
         self._report("disk_cache.hit", key)
         return found
 
-    def store(self, key: str, content: bytes) -> None:
-        """Keep an object under `key`; if that is not possible, report it and go on."""
-        packed = _pack(key, content)
-        if len(packed) > self._limit_bytes:
-            self._report("disk_cache.too_large", f"{len(packed)} of {self._limit_bytes} bytes")
+    def _store(self, key: str, pieces: Iterable[bytes | memoryview], size_bytes: int, most_bytes: int) -> None:
+        if size_bytes > most_bytes:
+            self._report("disk_cache.too_large", f"{size_bytes} of {most_bytes} bytes")
             return
         try:
             if not self._is_private(make_private(self.folder)):
                 return
-            self._write(self._path(key), packed)
-            self._account(len(packed))
+            self._write(self._path(key), pieces)
+            self._account(size_bytes)
         except OSError as error:
             self._report_once("disk_cache.unwritable", error.strerror or str(error))
 
@@ -181,14 +210,14 @@ class DiskCache:
             self._known.add((event, detail))
             self._report(event, detail)
 
-    def _write(self, path: Path, content: bytes) -> None:
+    def _write(self, path: Path, pieces: Iterable[bytes | memoryview]) -> None:
         draft = self.folder / f".{os.urandom(8).hex()}{_DRAFT_SUFFIX}"
         try:
             handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
             with os.fdopen(handle, "wb") as file:
-                file.write(content)
+                file.writelines(pieces)
             draft.replace(path)
-        except OSError:
+        except BaseException:
             self._remove(draft)
             raise
 
@@ -246,11 +275,16 @@ def shared_cache() -> DiskCache | None:
 
 
 def _is_whole(path: Path) -> bool:
-    try:
-        content = read_private(path)
-    except OSError:
-        return False
-    return not isinstance(content, str) and _unpack(path.stem, content) is not None
+    key = path.stem
+    readers: tuple[Callable[[IO[bytes]], object], ...] = (
+        lambda stream: _unpack(key, stream.read()),
+        lambda stream: read_blocks(stream, key, lambda size_bytes: memoryview(bytearray(size_bytes))),
+    )
+    for read in readers:
+        with contextlib.suppress(OSError), open_private(path) as stream:
+            if not isinstance(stream, str) and read(stream) is not None:
+                return True
+    return False
 
 
 def _pack(key: str, content: bytes) -> bytes:

@@ -15,10 +15,11 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from sardonyx.forks import without_fork
 
-__all__ = ["folder_problem", "make_private", "read_private"]
+__all__ = ["folder_problem", "make_private", "open_private", "read_private"]
 
 _MOST_LINKS = 40
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -82,13 +83,24 @@ def read_private(path: Path, *, secret: bool = False) -> bytes | str:
     Raises:
         OSError: it is not there, or cannot be read.
     """
+    with open_private(path, secret=secret) as opened:
+        return opened if isinstance(opened, str) else opened.read()
+
+
+@contextlib.contextmanager
+def open_private(path: Path, *, secret: bool = False) -> Iterator[IO[bytes] | str]:
+    """Provide such a file, open for reading without a buffer, or why it is not read.
+
+    Arguments and errors are those of `read_private`.
+    """
     descriptor = os.open(path, _FLAGS)
     try:
         problem = _file_problem(path, os.fstat(descriptor), secret=secret)
         if problem:
-            return problem
-        with os.fdopen(descriptor, "rb", closefd=False) as stream:
-            return stream.read()
+            yield problem
+        else:
+            with os.fdopen(descriptor, "rb", buffering=0, closefd=False) as stream:
+                yield stream
     finally:
         os.close(descriptor)
 

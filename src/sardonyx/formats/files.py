@@ -25,7 +25,18 @@ from sardonyx.cancellation import check_cancelled
 from sardonyx.errors import Fail, InvalidArgument, NoSuchFile, SardonyxError
 from sardonyx.forks import new_lock
 
-__all__ = ["Content", "FileContent", "FileStamp", "MemoryContent", "map_file", "open_content", "read_file", "replaced", "stamp_of"]
+__all__ = [
+    "Content",
+    "FileContent",
+    "FileStamp",
+    "MemoryContent",
+    "map_file",
+    "new_buffer",
+    "open_content",
+    "read_file",
+    "replaced",
+    "stamp_of",
+]
 
 _SMALL_BYTES = 4 << 20
 """Smaller files are read as a whole."""
@@ -93,7 +104,7 @@ class FileContent:
         Raises:
             Fail: the file was written to since it was opened, or the system cannot read it.
         """
-        buffer = _buffer(size_bytes)
+        buffer = new_buffer(size_bytes)
         try:
             filled = _fill(self._descriptor, offset, memoryview(buffer))
             status = os.fstat(self._descriptor)
@@ -191,7 +202,8 @@ def _opened(path: Path, what: str, follow_links: bool) -> tuple[int, os.stat_res
     return descriptor, status
 
 
-def _buffer(size_bytes: int) -> Any:  # an array or a mapping: typing has no name for what has a buffer
+def new_buffer(size_bytes: int) -> Any:  # an array or a mapping: typing has no name for what has a buffer
+    """Return new memory of single bytes; raises MemoryError where there is none."""
     if size_bytes < _MAPPED_BUFFER_BYTES or not hasattr(mmap, "MAP_PRIVATE"):
         return np.empty(size_bytes, np.uint8)
     try:

@@ -11,11 +11,12 @@ can be written. Symbols that stand for unknown dimensions get new names when the
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import checked
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Dim, Expr, Graph, Tensor, Value
@@ -23,7 +24,7 @@ from sardonyx.ir.attribute import ArrayAttribute, Attribute, AttributeKind, Attr
 from sardonyx.ir.shape import anonymous, maximum, minimum, symbol
 from sardonyx.ir.types import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, ValueType
 
-__all__ = ["NoPlainForm", "Plain", "PlainReader", "PlainWriter"]
+__all__ = ["KeptProgram", "NoPlainForm", "Plain", "PlainReader", "PlainWriter"]
 
 Plain: TypeAlias = Any
 """Numbers, texts, bytes, None and tuples of these, nested."""
@@ -48,6 +49,16 @@ _MADE_OF: Mapping[str, Callable[[Dim, Dim], Dim]] = {
     "max": maximum,
     "min": minimum,
 }
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class KeptProgram:
+    """A program of a provider, outside of a process."""
+
+    plain: Plain
+    """All but the elements of constants."""
+    arrays: Sequence[Array]
+    """The constants, dense; the program that is made of it uses them where they are."""
 
 
 class NoPlainForm(Exception):

@@ -114,6 +114,7 @@ def _whole(
             built = dataclasses.replace(built, providers=providers)
             if attempt is not None and attempt.identity is not None:
                 share(attempt.identity, built)
+                attempt.keep_programs(built)
             return built
         except SardonyxError as error:
             check_cancelled()

@@ -12,7 +12,7 @@ import pytest
 from sardonyx.codegen import llvm
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I64
-from sardonyx.codegen.run.jit import Engine, object_key
+from sardonyx.codegen.run.jit import Engine, kernel_key, object_key
 from sardonyx.codegen.target import Target, available_levels, host_target
 from sardonyx.disk_cache import DiskCache
 from sardonyx.errors import Fail
@@ -167,3 +167,21 @@ def test_modules_are_found_by_name_without_their_text(target: Target, tmp_path: 
         engine.add_named("both", ("first", "second"), write, edition)
         assert [_call(engine, symbol, 5) for symbol in ("first", "second")] == [5, 6]
     assert len(written) == 2
+
+
+def test_kernels_whose_code_is_at_hand_are_linked(target: Target, tmp_path: Path) -> None:
+    """Nothing is compiled; a symbol that is known already is an error."""
+
+    def write(module: Module, symbol: str) -> None:
+        with module.function(symbol, I64, returns=I64, export=True) as f:
+            f.give(f.arguments[0] + 7)
+
+    cache = DiskCache(tmp_path)
+    Engine(target, cache=cache).add_kernels({"f": write}, "edition")
+    content = cache.load(kernel_key("edition", "f", target))
+    assert content is not None
+    engine = Engine(target)
+    engine.link({"f": content})
+    assert _call(engine, "f", 1) == 8
+    with pytest.raises(Fail, match="already"):
+        engine.link({"f": content})

@@ -188,3 +188,18 @@ def test_facts_of_another_process_are_taken_where_none_are_known(monkeypatch: py
     assert edition() == "of another process"
     take_facts(("of a third", "2.0"))
     assert decision_facts()[0] == "of another process"
+
+
+def test_kernels_at_hand_are_linked_once() -> None:
+    """One that a program has already is that program's; the cache gives the code of those that it knows."""
+    found, writer = Library(host_target(None)), _Counted()
+    first, engines = found.compile(writer.of("a"))
+    other = Library(host_target(None))
+    other.compile(writer.of("a", "b"))
+    objects = found.objects(["a", "b"])
+    assert objects is not None
+    second, others = found.link(objects)
+    assert second["a"] == first["a"]
+    assert second["b"] not in first.values()
+    assert others[0] is engines[0]
+    assert found.objects(["a", "never written"]) is None

@@ -24,10 +24,13 @@ from sardonyx.forks import new_lock, without_fork
 from sardonyx.held_memory import HeldMemory
 from sardonyx.trace import event, span
 
-__all__ = ["Engine", "object_key"]
+__all__ = ["DEFAULT_LEVEL", "LEVELS", "Engine", "kernel_key", "object_key"]
 
 LEVELS = (0, 1, 2)
 """How much is optimised: 0 what kernels need to be correct and short, 1 (the default) tidied too, 2 LLVM's own pipeline."""
+
+
+DEFAULT_LEVEL = 1
 
 
 class Engine:
@@ -36,7 +39,7 @@ class Engine:
     One engine may be used from many threads.
     """
 
-    def __init__(self, target: Target, *, cache: Cache | None = None, level: int = 1) -> None:
+    def __init__(self, target: Target, *, cache: Cache | None = None, level: int = DEFAULT_LEVEL) -> None:
         """Make an engine without code.
 
         Args:
@@ -82,7 +85,7 @@ class Engine:
             writers[symbols[number]](module, symbols[number])
             return str(module)
 
-        keys = [object_key(f"{edition}/{symbol}", self.target, self._level) for symbol in symbols]
+        keys = [kernel_key(edition, symbol, self.target, self._level) for symbol in symbols]
         objects = self._objects(keys, write, symbols)
         with self._lock:
             for symbol, machine_code in zip(symbols, objects, strict=True):
@@ -106,9 +109,15 @@ class Engine:
             write(module)
             return str(module)
 
-        (machine_code,) = self._objects([object_key(f"{edition}/{name}", self.target, self._level)], written, [name])
+        (machine_code,) = self._objects([kernel_key(edition, name, self.target, self._level)], written, [name])
         with self._lock:
             self._link(exports, machine_code)
+
+    def link(self, objects: Mapping[str, bytes]) -> None:
+        """Make kernels known whose machine code is at hand, each an object by the symbol that it exports; raises Fail as `add`."""
+        with self._lock:
+            for symbol, machine_code in objects.items():
+                self._link([symbol], machine_code)
 
     def address(self, symbol: str) -> int:
         """Return the address of an exported function; raises KeyError for one that no module of this engine exports."""
@@ -177,6 +186,11 @@ def _reap() -> None:
 def _written(text: str, name: str) -> str:
     event("codegen.write", kernel=name)
     return text
+
+
+def kernel_key(edition: str, symbol: str, target: Target, level: int = DEFAULT_LEVEL) -> str:
+    """Return the key of a kernel that is kept by name, as `Engine.add_kernels` keeps it."""
+    return object_key(f"{edition}/{symbol}", target, level)
 
 
 def object_key(text: str, target: Target, level: int) -> str:

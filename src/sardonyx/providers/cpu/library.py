@@ -9,22 +9,22 @@ from __future__ import annotations
 import functools
 import os
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sardonyx.cancellation import holding
 from sardonyx.codegen import llvm
 from sardonyx.codegen.run.driver import Driver
-from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.run.jit import Engine, kernel_key
 from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache, DiskCache, shared_cache
 from sardonyx.forks import new_lock, without_fork
-from sardonyx.providers.cpu.lowering import Write
 from sardonyx.sources import digest_of
 from sardonyx.trace import event
 
 if TYPE_CHECKING:
     from sardonyx.codegen.run.timed_driver import TimedDriver
+    from sardonyx.providers.cpu.lowering import Write
 
 __all__ = [
     "Library",
@@ -54,12 +54,42 @@ class Library:
             writers: symbol -> what writes the kernel.
             cache: where objects are looked up and kept; None is the process's, where it has one.
         """
+
+        def add(engine: Engine, missing: Sequence[str]) -> None:
+            engine.add_kernels({symbol: writers[symbol] for symbol in missing}, edition())
+
+        return self._found(writers, add, cache or kernel_cache())
+
+    def link(self, objects: Mapping[str, bytes]) -> tuple[dict[str, int], list[Engine]]:
+        """Return what `compile` does, of kernels whose machine code is at hand, by symbol."""
+        return self._found(objects, lambda engine, missing: engine.link({symbol: objects[symbol] for symbol in missing}), None)
+
+    def objects(self, symbols: Iterable[str]) -> dict[str, bytes] | None:
+        """Return the machine code of kernels as the process's cache has it; None where it lacks one."""
+        cache, found = kernel_cache(), {}
+        for symbol in symbols:
+            content = None if cache is None else cache.load(kernel_key(edition(), symbol, self._target))
+            if content is None:
+                return None
+            found[symbol] = content
+        return found
+
+    def _found(
+        self, symbols: Iterable[str], add: Callable[[Engine, Sequence[str]], None], cache: Cache | None
+    ) -> tuple[dict[str, int], list[Engine]]:
+        """Return addresses and engines of kernels, of which `add` makes known those that no engine has."""
         with holding(self._lock):
-            known = {symbol: engine for symbol in writers if (engine := self._engines.get(symbol)) is not None}
-            missing = {symbol: write for symbol, write in writers.items() if symbol not in known}
+            known: dict[str, Engine] = {}
+            missing: list[str] = []
+            for symbol in symbols:
+                engine = self._engines.get(symbol)
+                if engine is None:
+                    missing.append(symbol)
+                else:
+                    known[symbol] = engine
             if missing:
-                engine = Engine(self._target, cache=cache or kernel_cache())
-                engine.add_kernels(missing, edition())
+                engine = Engine(self._target, cache=cache)
+                add(engine, missing)
                 known.update(dict.fromkeys(missing, engine))
                 self._engines.update(dict.fromkeys(missing, engine))
         return {symbol: engine.address(symbol) for symbol, engine in known.items()}, list(dict.fromkeys(known.values()))

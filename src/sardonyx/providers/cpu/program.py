@@ -17,7 +17,7 @@ from sardonyx.codegen.run.jit import Engine
 from sardonyx.config import guards_memory
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument, SardonyxError, SizesNotInferred, locating
-from sardonyx.held_memory import HeldKind, HeldMemory, held_array
+from sardonyx.held_memory import HeldKind, HeldMemory, held_array, held_part
 from sardonyx.ir import Dim, Shape, Value
 from sardonyx.ir.shape import symbols_in
 from sardonyx.native_program import NativeCall, NativeGrowth
@@ -93,6 +93,8 @@ class CpuProgram:
         self.packs = packs
         self.flushes_denormals = False
         """Whether runs compute with zeros for denormal numbers; what is bound before stays as it was."""
+        self.lies_in_one_block = False
+        """Whether its constants are parts of one block of memory, which is nobody else's."""
         self.precisions: Sequence[str] = ()
         """What operands of products are multiplied in: see `SaysPrecisions`."""
         self.not_zero: Sequence[NotZero] = ()
@@ -318,6 +320,21 @@ class CpuProgram:
         return fence.bytes
 
     @property
+    def storage(self) -> Storage:
+        """The steps, and where their buffers lie."""
+        return self._storage
+
+    @property
+    def inputs(self) -> list[tuple[str, Shape]]:
+        """What messages call each input, and its shape as it was compiled."""
+        return list(zip(self._names, self._shapes, strict=True))
+
+    @property
+    def outputs(self) -> Sequence[Buffer]:
+        """The buffers of the outputs."""
+        return self._outputs
+
+    @property
     def output_count(self) -> int:
         """How many outputs it fills."""
         return len(self._outputs)
@@ -342,7 +359,8 @@ class CpuProgram:
         packs = {id(pack) for pack in self.packs}
         arrays = [buffer.constant for buffer in self._storage.homes if buffer.constant is not None]
         kinds = [HeldKind.PACKED_WEIGHTS if id(array) in packs else HeldKind.WEIGHTS for array in arrays]
-        constants = [held_array(array, kind) for array, kind in zip(arrays, kinds, strict=True)]
+        held = held_part if self.lies_in_one_block else held_array
+        constants = [held(array, kind) for array, kind in zip(arrays, kinds, strict=True)]
         return [*constants, *(block for engine in self._engines for block in engine.memory)]
 
     def binding_bytes(self, bound: Bound) -> int:

@@ -20,9 +20,11 @@ from sardonyx.disk_cache import shared_cache
 from sardonyx.errors import SardonyxError
 from sardonyx.formats.opened import OpenedModel, open_model
 from sardonyx.formats.registry import registered_formats
+from sardonyx.runtime.plan import ProgramStep
 from sardonyx.session.built import Built
 from sardonyx.session.decisions.key import key_of, remembering
 from sardonyx.session.decisions.known_files import known_digests, settled_file
+from sardonyx.session.decisions.programs import programs_key, store_programs
 from sardonyx.session.decisions.record import Decided, Restored, StaleError, read_record, write_record
 from sardonyx.session.decisions.sharing import Identity, find_shared, identity_of, identity_with
 from sardonyx.session.settings.settings import Settings
@@ -50,13 +52,31 @@ class Attempt:
     identity: Identity | None
     """By which sessions of this process share what is built; None where they do not."""
 
-    def restored(self) -> Restored | None:
-        """Return what a session before decided of this model; None where there is nothing, or nothing that still holds."""
+    def record(self) -> bytes | None:
+        """Return the record of what a session before decided of this model; None where there is none."""
         cache = shared_cache()
-        content = None if cache is None else cache.load(self.key)
-        if content is None:
-            return None
-        return self._without_errors(lambda: read_record(content, self.opened, {item.name: item for item in self.providers.all}))
+        return None if cache is None else cache.load(self.key)
+
+    def restored(self, record: bytes, *, claims: bool) -> Restored | None:
+        """Return what a record says; None where it does not hold any more. Without `claims` partitions cannot be compiled."""
+        providers = {item.name: item for item in self.providers.all}
+        return self._without_errors(lambda: read_record(record, self.opened, providers, claims=claims))
+
+    @property
+    def programs_key(self) -> str | None:
+        """The key of the model's programs; None where they are not kept."""
+        return None if self.identity is None else programs_key(self.identity, self.opened)
+
+    def keep_programs(self, built: Built) -> None:
+        """Keep the programs of a session that was made, where that is possible."""
+        (plan, *bodies), key = built.plans, self.programs_key
+        if key is None or bodies:
+            return
+        providers = {item.name: item for item in self.providers.all}
+        steps = [step for step in plan.steps if isinstance(step, ProgramStep)]
+        if len(steps) == len(plan.steps):
+            with span("decisions.keep_programs"):
+                self._without_errors(lambda: store_programs(key, [(providers[step.provider], step.program) for step in steps]))
 
     def keep(self, decided: Decided) -> None:
         """Keep what was decided, where that is possible."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from sardonyx.cancellation import check_cancelled, raise_interrupt
@@ -15,6 +15,7 @@ from sardonyx.provider import Body, Program
 from sardonyx.runtime.plan import make_plan
 from sardonyx.session.built import Built
 from sardonyx.session.decisions.keep import Attempt
+from sardonyx.session.decisions.programs import KeepsForProcesses, KeptPrograms, find_programs
 from sardonyx.session.decisions.record import Restored
 from sardonyx.session.decisions.report import report_of
 from sardonyx.session.execution import executor_for
@@ -34,11 +35,34 @@ def rebuild(attempt: Attempt, source: Source, settings: Settings) -> Built | Non
         SardonyxError: the load was cancelled.
     """
     source.check()
-    restored = attempt.restored()
+    record = attempt.record()
+    if record is None:
+        return None
+    programs = _kept(attempt)
+    built = None if programs is None else _rebuilt(attempt, record, programs, settings)
+    if built is None:
+        built = _rebuilt(attempt, record, None, settings)
+        if built is not None:
+            attempt.keep_programs(built)
+    return built
+
+
+def _kept(attempt: Attempt) -> KeptPrograms | None:
+    key = attempt.programs_key
+    try:
+        return None if key is None else find_programs(key)
+    except (EOFError, LookupError, TypeError, ValueError) as error:
+        event("decisions.failed", key=key, error=describe(error))
+        return None
+
+
+def _rebuilt(attempt: Attempt, record: bytes, programs: KeptPrograms | None, settings: Settings) -> Built | None:
+    """Return the model ready to run: of kept programs, or compiled; None where that did not work."""
+    restored = attempt.restored(record, claims=programs is None)
     if restored is None:
         return None
     try:
-        built = _compiled(attempt, restored, settings)
+        built = _compiled(attempt, restored, programs, settings)
         check_unchanged(built.stamps)
     except Exception as error:  # noqa: BLE001  whoever builds the whole says what is wrong, if anything is
         check_cancelled()
@@ -50,12 +74,13 @@ def rebuild(attempt: Attempt, source: Source, settings: Settings) -> Built | Non
     return built
 
 
-def _compiled(attempt: Attempt, restored: Restored, settings: Settings) -> Built:
+def _compiled(attempt: Attempt, restored: Restored, programs: KeptPrograms | None, settings: Settings) -> Built:
     path, stamp = attempt.opened.path, attempt.opened.stamp
     label = path.name if path is not None else restored.metadata.graph_name or "model"
     stamps: Mapping[Path, FileStamp] = {} if path is None or stamp is None else {path: stamp}
+    compile_part = _program_of if programs is None else _restorer(programs)
     with span("session.compile"):
-        plan = make_plan(restored.graph, (), restored.cuts, _program_of)
+        plan = make_plan(restored.graph, (), restored.cuts, compile_part)
     event("placement.done", model=label, placements=restored.placements, copies=0)
     read_attributes(restored.graph)
     return Built(
@@ -77,6 +102,20 @@ def _compiled(attempt: Attempt, restored: Restored, settings: Settings) -> Built
 
 def _program_of(part: Cut) -> Program:
     return part.provider.compile(part.partition, _no_body)
+
+
+def _restorer(programs: KeptPrograms) -> Callable[[Cut], Program]:
+    """Return what makes the programs of partitions, asked for in their order, of those that are kept."""
+    rest = iter(programs.programs)
+
+    def program_of(part: Cut) -> Program:
+        name, kept = next(rest)
+        provider = part.provider
+        if name != provider.name or not isinstance(provider, KeepsForProcesses):
+            raise ValueError(f"a program of {name} was kept for a partition of {provider.name}")
+        return provider.restore(kept)
+
+    return program_of
 
 
 def _no_body(graph: Graph) -> Body:

@@ -121,13 +121,14 @@ def write_record(opened: OpenedModel, decided: Decided, providers: Sequence[Reme
         return None
 
 
-def read_record(content: bytes, opened: OpenedModel, providers: Mapping[str, Any]) -> Restored:
+def read_record(content: bytes, opened: OpenedModel, providers: Mapping[str, Any], *, claims: bool = True) -> Restored:
     """Return what a record holds.
 
     Args:
         content: what `write_record` returned.
         opened: the file of a model with the same message.
         providers: of the session, by name; Any: providers that remember claims.
+        claims: whether nodes are claimed again, without which partitions cannot be compiled.
 
     Raises:
         StaleError: the model has other weights, or the record is damaged.
@@ -155,7 +156,7 @@ def read_record(content: bytes, opened: OpenedModel, providers: Mapping[str, Any
             tuple(NodeArg(name, kind, list(shape)) for name, kind, shape in declared),
             {name: reader.array(array) for name, array in defaults},
             ModelMetadata(*metadata),
-            tuple(_restored(reader, graph, nodes, providers, *part) for part in cuts),
+            tuple(_restored(reader, graph, nodes, providers, claims, *part) for part in cuts),
             tuple(_placed(*place) for place in placements),
             report,
         )
@@ -212,6 +213,7 @@ def _restored(
     graph: Graph,
     nodes: Sequence[Node],
     providers: Mapping[str, Any],
+    is_claimed: bool,
     owner: str,
     name: str,
     places: Sequence[int],
@@ -221,7 +223,7 @@ def _restored(
     outputs: Sequence[int],
 ) -> Cut:
     provider, claims = providers[owner], []
-    for own, fused, title, keeps_layout, reads, noted in checked(units):
+    for own, fused, title, keeps_layout, reads, noted in checked(units) if is_claimed else ():
         claim = Capability(tuple(nodes[place] for place in own), fused, title, keeps_layout=keeps_layout, reads=reader.of(reads))
         elements = None if noted is None else tuple(tuple(map(reader.dim, item)) for item in noted)
         claims.append(provider.claim_again(claim, elements))

@@ -22,7 +22,7 @@ from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, open_or_wrong, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
-from sardonyx.providers.cpu.steps import Buffer
+from sardonyx.providers.cpu.steps import Buffer, Plan
 
 _DATA = {DataType.FLOAT: F32, DataType.DOUBLE: F64, DataType.INT32: I32, DataType.INT64: I64}
 _DTYPES = {F32: DataType.FLOAT, F64: DataType.DOUBLE}
@@ -200,42 +200,34 @@ class _Ensemble:
             buffers += [_constant(low, table, np.int64) for table in (votes.firsts, votes.targets)]
             buffers.append(self._voted_rows)
         writes = [4, 9] if votes.form == "list" else [4]
-        low.step(self._group, symbol, buffers, writes=writes, plan=self._plan_walk)
+        low.step(self._group, symbol, buffers, writes=writes, plan=self._walk_plan())
 
-    def _plan_walk(self, sizes: Sizes) -> tuple[list[int], int]:
-        rows, features = sizes(self._rows), sizes(self._data.shape[-1])
-        if features < self._features:
-            raise InvalidArgument(f"the input has {features} features, but a node tests feature {self._features - 1}")
-        params = ForestParams(
-            rows=rows,
-            features=features,
-            trees=self._trees,
-            shift=self._tables.shift,
-            targets=self._view.targets,
-            block=self._block(rows, features),
-        )
-        return params.words(), params.tasks()
+    def _walk_plan(self) -> Plan:
+        """Return the plan of the walk, which holds numbers only: tables are large."""
+        low, rows, shape, trees, least = self._low, self._rows, self._data.shape, self._trees, self._features
+        shift, targets, lanes = self._tables.shift, self._view.targets, low.target.lanes(self._compared.bits)
+        depth = 2 + (self._nodes // trees).bit_length()
 
-    def _block(self, rows: int, features: int) -> int:
-        """Return how many rows a task walks; 0 where vectors of trees take fewer walks than vectors of rows."""
-        step = 4 * self._low.target.lanes(self._compared.bits)
-        by_rows, by_blocks = rows * -(-self._trees // step), self._trees * -(-rows // step)
-        if by_rows <= by_blocks or features * MOST_ROWS >> 31:
-            return 0
-        depth = 2 + (self._nodes // self._trees).bit_length()
-        most = min(MOST_ROWS, max(_TASK_VISITS // (self._trees * depth), 1), -(-rows // self._low.threads))
-        return -(-most // step) * step
+        def plan(sizes: Sizes) -> tuple[list[int], int]:
+            count, features = sizes(rows), sizes(shape[-1])
+            if features < least:
+                raise InvalidArgument(f"the input has {features} features, but a node tests feature {least - 1}")
+            block = _block(count, features, trees, depth, lanes, low.threads)
+            params = ForestParams(rows=count, features=features, trees=trees, shift=shift, targets=targets, block=block)
+            return params.words(), params.tasks()
+
+        return plan
 
     def score(self) -> None:
         """Add the step that makes scores and labels of the sums."""
         low, view, spec, node = self._low, self._view, self._spec, self._group.node
-        bases = view.base.size if self._rule == "binary" else 3 * bool(view.base.size)
+        base_form = view.base.size if self._rule == "binary" else 3 * bool(view.base.size)
         transform = self._transform if self._rule == "targets" else view.post_transform
         if self._rule == "one" and transform != "PROBIT":
             transform = "NONE"
         average = view.aggregate == "AVERAGE"
         symbol = low.kernel(
-            ForestScoresKernel(spec.total, spec.score, self._rule, transform, self._voted, average, bases, self._is_probability)
+            ForestScoresKernel(spec.total, spec.score, self._rule, transform, self._voted, average, base_form, self._is_probability)
         )
         shape = (self._rows, view.targets)
         base = np.full(view.targets, -0.0)
@@ -250,11 +242,23 @@ class _Ensemble:
             scores = low.result(node.outputs[1]) if len(node.outputs) > 1 else low.temporary(_DTYPES[spec.score], shape)
             buffers += [scores, low.constant(labels), low.result(node.outputs[0])]
             writes = [5, 3, 0]
-        low.step(self._group, symbol, buffers, writes=writes, plan=self._plan_scores)
+        rows, targets, bases, trees = self._rows, view.targets, view.base.size, self._trees
 
-    def _plan_scores(self, sizes: Sizes) -> tuple[list[int], int]:
-        params = ScoresParams(sizes(self._rows), self._view.targets, self._view.base.size, self._trees, _SCORES_ROWS)
-        return params.words(), params.tasks()
+        def plan(sizes: Sizes) -> tuple[list[int], int]:
+            params = ScoresParams(sizes(rows), targets, bases, trees, _SCORES_ROWS)
+            return params.words(), params.tasks()
+
+        low.step(self._group, symbol, buffers, writes=writes, plan=plan)
+
+
+def _block(rows: int, features: int, trees: int, depth: int, lanes: int, threads: int) -> int:
+    """Return how many rows a task walks; 0 where vectors of trees take fewer walks than vectors of rows."""
+    step = 4 * lanes
+    by_rows, by_blocks = rows * -(-trees // step), trees * -(-rows // step)
+    if by_rows <= by_blocks or features * MOST_ROWS >> 31:
+        return 0
+    most = min(MOST_ROWS, max(_TASK_VISITS // (trees * depth), 1), -(-rows // threads))
+    return -(-most // step) * step
 
 
 def _tables(forest: Forest, votes: Votes, spec: TreesSpec) -> tuple[ForestTables, Type]:

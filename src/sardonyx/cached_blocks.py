@@ -1,0 +1,89 @@
+"""The form of a file of the disk cache that holds much: a head, and a block of bytes that is read straight to where it is used.
+
+    "SARDONYB" | sha256 of what follows, up to the end of the head (32 bytes) | key (64)
+    bytes of the head (8), of the block (8), CRC-32 of the block (4) | head | zeros up to a multiple of 64 | block
+
+The head has a SHA-256, since it may hold code; the block, which may have a hundred megabytes, has a sum that costs a third of that.
+Both show what happened to a file by accident: against others, files are in a folder that only its owner may change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, TypeAlias
+
+from sardonyx.cancellation import check_cancelled
+
+__all__ = ["Allocate", "pieces_of", "read_blocks"]
+
+Allocate: TypeAlias = Callable[[int], memoryview]
+"""A function that returns so many bytes of memory, which can be written to."""
+
+_MAGIC = b"SARDONYB"
+_SUM_BYTES = 32
+_SIZES = struct.Struct("<64sQQI")
+_HEADER_BYTES = len(_MAGIC) + _SUM_BYTES + _SIZES.size
+_ALIGNMENT = 64
+_PIECE_BYTES = 1 << 20
+"""How much is read at a time: it is summed while it is in the processor's cache, and a load can only be ended in between."""
+
+
+def pieces_of(key: str, head: bytes, blocks: Sequence[memoryview]) -> Iterator[bytes | memoryview]:
+    """Yield the bytes of a file, piece by piece; `blocks`, each of single bytes, follow one another without gaps."""
+    crc = 0
+    for block in blocks:
+        check_cancelled()
+        crc = zlib.crc32(block, crc)
+    rest = _SIZES.pack(key.encode(), len(head), sum(map(len, blocks)), crc) + head
+    yield _MAGIC + hashlib.sha256(rest).digest() + rest
+    yield bytes(_begin(len(head)) - _HEADER_BYTES - len(head))
+    for block in blocks:
+        check_cancelled()
+        yield block
+
+
+def read_blocks(stream: IO[bytes], key: str, allocate: Allocate) -> tuple[bytes, memoryview] | None:
+    """Return the head and the block of a file; None for one that is damaged or of another key.
+
+    Args:
+        stream: the file, from its beginning on, without a buffer.
+        key: its key, 64 characters.
+        allocate: makes the memory of the block.
+
+    Raises:
+        OSError: the file cannot be read.
+        MemoryError: there is no memory for the block.
+    """
+    header = stream.read(_HEADER_BYTES)
+    if len(header) != _HEADER_BYTES or not header.startswith(_MAGIC):
+        return None
+    sizes = header[len(_MAGIC) + _SUM_BYTES :]
+    owner, head_bytes, block_bytes, crc = _SIZES.unpack(sizes)
+    begin = _begin(head_bytes)
+    if owner != key.encode() or os.fstat(stream.fileno()).st_size != begin + block_bytes:
+        return None
+    head = stream.read(begin - _HEADER_BYTES)[:head_bytes]
+    if hashlib.sha256(sizes + head).digest() != header[len(_MAGIC) : len(_MAGIC) + _SUM_BYTES]:
+        return None
+    block = allocate(block_bytes)
+    return (head, block) if _filled(stream, block) == crc else None
+
+
+def _filled(stream: IO[bytes], block: memoryview) -> int | None:
+    """Fill `block`; return its CRC-32, None where the file ends before."""
+    crc = 0
+    for first in range(0, len(block), _PIECE_BYTES):
+        check_cancelled()
+        piece = block[first : first + _PIECE_BYTES]
+        if stream.readinto(piece) != len(piece):  # type: ignore[attr-defined]  # a file without a buffer has it
+            return None
+        crc = zlib.crc32(piece, crc)
+    return crc
+
+
+def _begin(head_bytes: int) -> int:
+    return -(-(_HEADER_BYTES + head_bytes) // _ALIGNMENT) * _ALIGNMENT

@@ -1,0 +1,259 @@
+"""Programs of the CPU provider as plain data and arrays, from which another process makes them again without lowering anything.
+
+    keep_program(program, target) ─► KeptProgram: data, arrays          restore_program(kept, …) ─► a program with the same steps
+
+The data has buffers by number, steps with the numbers of theirs, and the machine code of kernels; the arrays are constants, packed
+weights first. What a step's plan returns where each open size is 1 is in the data; for other sizes the plan itself is read.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from sardonyx.cancellation import checked
+from sardonyx.codegen.target import Target
+from sardonyx.dtypes import Array, DataType
+from sardonyx.errors import SardonyxError
+from sardonyx.formats.plain_graph import KeptProgram, Plain, PlainReader, PlainWriter
+from sardonyx.ir import Dim, Tensor, TensorType, Value
+from sardonyx.providers.cpu.kept_plans import KeptFunction, Lowered, NotKept, read_function, write_function
+from sardonyx.providers.cpu.library import driver_for, library_for
+from sardonyx.providers.cpu.precision import Precision
+from sardonyx.providers.cpu.program import CpuProgram, NotZero
+from sardonyx.providers.cpu.rebind import TracedSizes
+from sardonyx.providers.cpu.sizes import Sizes, solvable_symbols
+from sardonyx.providers.cpu.steps import STATUS, Buffer, KernelLaunch
+from sardonyx.providers.cpu.storage import Home, Storage
+
+__all__ = ["keep_program", "restore_program"]
+
+_T = TypeVar("_T")
+_DTYPES = {int(dtype): dtype for dtype in DataType}
+
+
+def keep_program(program: CpuProgram, target: Target, precision: Precision) -> KeptProgram:
+    """Return what a program is made of.
+
+    Args:
+        program: of plain steps; one with control flow is not kept.
+        target: what it was compiled for.
+        precision: what it was lowered with.
+
+    Raises:
+        NotKept: it has something that cannot be kept, or the cache lacks the machine code of a kernel.
+    """
+    storage, inputs, outputs = program.storage, program.inputs, program.outputs
+    objects = library_for(target).objects(dict.fromkeys(step.symbol for step in storage.steps))
+    if objects is None:
+        raise NotKept("the machine code of a kernel is not in the cache")
+    names = tuple(sorted(solvable_symbols([shape for _, shape in inputs])))
+    writer = _Writer(storage, program.packs, names)
+    read = [buffer for buffer, (home, _) in storage.homes.items() if home is Home.INPUT]
+    plain = (
+        tuple(objects.items()),
+        tuple((name, writer.shape(shape)) for name, shape in inputs),
+        tuple(map(writer.buffer, read)),
+        tuple(map(writer.buffer, outputs)),
+        writer.steps,
+        tuple(program.precisions),
+        tuple((item.place, writer.dim(item.size), writer.dim(item.copied)) for item in program.not_zero),
+        precision.name,
+        len(program.packs),
+        tuple(writer.buffers),
+        names,
+    )
+    return KeptProgram(plain, writer.arrays)
+
+
+def restore_program(kept: KeptProgram, target: Target, threads: int) -> CpuProgram:
+    """Return the program that was kept, for the same target and number of threads.
+
+    Raises:
+        LookupError, TypeError, ValueError: it is not as it was written.
+        Fail: the machine code cannot be linked.
+    """
+    objects, declared, inputs, outputs, steps, precisions, not_zero, precision, packs, buffers, names = kept.plain
+    reader = _Reader(kept.arrays, buffers, names, Lowered(target, threads, Precision[precision]))
+    kernels, engines = library_for(target).link(dict(objects))
+    made = [reader.buffers[number] for number in outputs]
+    launches = tuple([reader.step(*step) for step in checked(steps)])
+    storage = Storage(launches, [reader.buffers[number] for number in inputs], [buffer.root for buffer in made])
+    values = [Value(name, TensorType(DataType.UNDEFINED, reader.shape(shape))) for name, shape in declared]
+    program = CpuProgram(values, made, storage, kernels, engines, driver_for(target), threads, kept.arrays[:packs])
+    program.lies_in_one_block = True
+    program.precisions = precisions
+    program.not_zero = [NotZero(place, reader.dim(size), reader.dim(copied)) for place, size, copied in not_zero]
+    return program
+
+
+class _Writer:
+    """Gives buffers and arrays their numbers."""
+
+    def __init__(self, storage: Storage, packs: Sequence[Array], names: Sequence[str]) -> None:
+        self.arrays: list[Array] = []
+        self.buffers: list[Plain] = []
+        self._plain = PlainWriter({})
+        self._numbers: dict[Buffer, int] = {STATUS: 0}
+        self._places: dict[int, int] = {}
+        self._guess: dict[str, int] = dict.fromkeys(names, 1)
+        for pack in packs:
+            self._array(pack)
+        for step in checked(storage.steps):
+            for buffer in step.buffers:
+                self.buffer(buffer)
+        self.steps = tuple(map(self._step, checked(storage.steps)))
+
+    def dim(self, dim: Dim) -> Plain:
+        return self._plain.dim(dim)
+
+    def shape(self, shape: Sequence[Dim]) -> Plain:
+        return tuple(map(self.dim, shape))
+
+    def buffer(self, buffer: Buffer) -> int:
+        """Return the number of a buffer, whose base has a lower one."""
+        found = self._numbers.get(buffer)
+        if found is not None:
+            return found
+        plain = (
+            int(buffer.dtype),
+            self.shape(buffer.shape),
+            None if buffer.constant is None else self._array(buffer.constant),
+            None if buffer.base is None else self.buffer(buffer.base),
+            self.dim(buffer.offset),
+            None if buffer.pitch is None else self.dim(buffer.pitch),
+            None if buffer.count is None else self.buffer(buffer.count),
+            buffer.counted,
+        )
+        self.buffers.append(plain)
+        self._numbers[buffer] = len(self.buffers)
+        return len(self.buffers)
+
+    def _array(self, array: Array) -> int:
+        if not array.flags.c_contiguous:
+            raise NotKept("a constant is not dense")
+        place = self._places.get(id(array))
+        if place is None:
+            place = self._places[id(array)] = len(self.arrays)
+            self.arrays.append(array)
+        return place
+
+    def _step(self, step: KernelLaunch) -> Plain:
+        if step.control is not None:
+            raise NotKept("it has control flow")
+        return (
+            step.name,
+            step.place,
+            step.symbol,
+            tuple(map(self.buffer, step.buffers)),
+            step.writes,
+            self._plan(step),
+            step.in_place,
+            step.pitched,
+            step.nodes,
+            step.failure,
+            step.together,
+            tuple(map(int, step.scalars)),
+            None if step.unless is None else self._function(step.unless, bool),
+            step.shares,
+        )
+
+    def _plan(self, step: KernelLaunch) -> Plain:
+        return self._function(step.plan, lambda made: (tuple(map(int, made[0])), int(made[1])))
+
+    def _function(self, function: Callable[[Sizes], _T], plain: Callable[[_T], Plain]) -> Plain:
+        """Return what a function gives where each open size is 1, what it asks for then, and, where sizes are open, its bytes."""
+        traced = TracedSizes(self._guess)
+        try:
+            known = plain(function(traced)), tuple(map(self.dim, traced.take_asked()))
+        except (SardonyxError, ArithmeticError, LookupError):  # no size of 1 is possible
+            known = None
+        if not self._guess:
+            return known, b""
+        return known, write_function(function, self._numbers, self._plain)
+
+
+class _Reader:
+    """Makes buffers and steps again."""
+
+    def __init__(self, arrays: Sequence[Array], buffers: Sequence[Plain], names: Sequence[str], lowered: Lowered) -> None:
+        self._plain = PlainReader(_no_tensor)
+        self._arrays, self._lowered = arrays, lowered
+        self._guess = {str(self._plain.dim(name)): 1 for name in names}
+        self.buffers = [STATUS]
+        for buffer in checked(buffers):
+            self.buffers.append(self._buffer(*buffer))
+
+    def dim(self, plain: Plain) -> Dim:
+        return plain if type(plain) is int else self._plain.dim(plain)
+
+    def shape(self, plain: Plain) -> tuple[Dim, ...]:
+        return tuple([dim if type(dim) is int else self._plain.dim(dim) for dim in plain])
+
+    def _buffer(
+        self,
+        dtype: int,
+        shape: Plain,
+        constant: int | None,
+        base: int | None,
+        offset: Plain,
+        pitch: Plain,
+        count: int | None,
+        counted: int,
+    ) -> Buffer:
+        return Buffer(
+            _DTYPES[dtype],
+            self.shape(shape),
+            None if constant is None else self._arrays[constant],
+            None if base is None else self.buffers[base],
+            self.dim(offset),
+            None if pitch is None else self.dim(pitch),
+            None if count is None else self.buffers[count],
+            counted,
+        )
+
+    def step(
+        self,
+        name: str,
+        place: str,
+        symbol: str,
+        buffers: Sequence[int],
+        writes: tuple[int, ...],
+        plan: Plain,
+        in_place: tuple[int, ...],
+        pitched: bool,
+        nodes: tuple[int, ...],
+        failure: str,
+        together: int,
+        scalars: tuple[int, ...],
+        unless: Plain,
+        shares: tuple[tuple[int, int], ...],
+    ) -> KernelLaunch:
+        return KernelLaunch(
+            name=name,
+            place=place,
+            symbol=symbol,
+            buffers=tuple([self.buffers[number] for number in buffers]),
+            writes=writes,
+            plan=self._function(*plan),
+            in_place=in_place,
+            pitched=pitched,
+            nodes=nodes,
+            failure=failure,
+            together=together,
+            scalars=scalars,
+            unless=None if unless is None else self._function(*unless),
+            shares=shares,
+        )
+
+    def _function(self, known: Plain, content: bytes) -> Callable[[Sizes], Plain]:
+        read = functools.partial(read_function, content, self.buffers, self._lowered, self._plain)
+        if known is None:
+            return KeptFunction(None, None, (), read)
+        result, asked = known
+        return KeptFunction(self._guess, result, self.shape(asked), read)
+
+
+def _no_tensor(*about: object) -> Tensor:
+    raise ValueError(f"a program refers to a tensor of the model: {about}")

@@ -1,0 +1,136 @@
+"""The programs of a model, kept with packed weights for the next process that makes a session of the same file.
+
+A record (`record.py`) says what was decided of a model, whatever its weights; programs hold what was made of weights too, so they
+are found by the file besides. A file of some megabytes is known by all of its bytes, a larger one by what nobody changes without a
+trace: its size, inode, device and times, and by samples of its bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import os
+from collections.abc import Iterator, Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.disk_cache import shared_cache
+from sardonyx.dtypes import Array, DataType
+from sardonyx.formats.files import Content, new_buffer
+from sardonyx.formats.opened import OpenedModel
+from sardonyx.formats.plain_graph import KeptProgram
+from sardonyx.provider import Program, Provider
+from sardonyx.session.decisions.sharing import Identity
+
+__all__ = ["KeepsForProcesses", "KeptPrograms", "find_programs", "programs_key", "store_programs"]
+
+_ALIGNMENT = 64
+_SAMPLES, _SAMPLE_BYTES = 64, 1024
+_DTYPES = {int(dtype): dtype for dtype in DataType}
+
+
+@runtime_checkable
+class KeepsForProcesses(Protocol):
+    """A provider of this package whose programs can be made again without their partitions."""
+
+    def keep(self, program: Program) -> KeptProgram | None:
+        """Return what a program is made of; None where that cannot be kept."""
+
+    def restore(self, kept: KeptProgram) -> Program:
+        """Return the program that was kept by a provider with the same `decision_key`; an error where it is damaged."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class KeptPrograms:
+    """The programs of a model in the order of its partitions."""
+
+    programs: Sequence[tuple[str, KeptProgram]]
+    """Each with the name of its provider."""
+
+
+def programs_key(identity: Identity, opened: OpenedModel) -> str | None:
+    """Return the key of a model's programs; None where nothing tells its file from another one that takes its place.
+
+    Args:
+        identity: by which sessions of a process share what is built.
+        opened: the model's file.
+    """
+    key, _, stamp, content = identity
+    if isinstance(content, bytes):
+        about = content.hex()
+    elif hasattr(os, "geteuid"):  # where the time of an entry's last change is one that programs cannot set
+        about = f"{stamp} {content} {_samples(opened.content)}"
+    else:
+        return None
+    return hashlib.sha256(f"programs {key} {about}".encode()).hexdigest()
+
+
+def find_programs(key: str) -> KeptPrograms | None:
+    """Return the programs kept under `key`, their constants in memory of this process; None where there are none."""
+    cache = shared_cache()
+    found = None if cache is None else cache.load_blocks(key, lambda size_bytes: memoryview(new_buffer(size_bytes)))
+    if found is None:
+        return None
+    head, block = found
+    data = np.frombuffer(block, np.uint8)
+    return KeptPrograms([(name, KeptProgram(plain, _arrays(data, places))) for name, plain, places in marshal.loads(head)])
+
+
+def store_programs(key: str, programs: Sequence[tuple[Provider, Program]]) -> bool:
+    """Keep programs under `key`; return whether all of them can be kept, and are small enough."""
+    cache, kept = shared_cache(), []
+    if cache is None:
+        return False
+    size_bytes = 0
+    for provider, program in programs:
+        found = provider.keep(program) if isinstance(provider, KeepsForProcesses) else None
+        size_bytes += 0 if found is None else sum(array.nbytes for array in found.arrays)
+        if found is None or not cache.keeps_blocks(size_bytes):
+            return False
+        kept.append((provider.name, found))
+    end, about = 0, []
+    for name, item in kept:
+        places = []
+        for array in item.arrays:
+            places.append((int(DataType.from_numpy(array.dtype)), tuple(map(int, array.shape)), end))
+            end = _aligned(end + array.nbytes)
+        about.append((name, item.plain, tuple(places)))
+    try:
+        head = marshal.dumps(tuple(about))
+    except ValueError:  # a text or a number is of a type of somebody's own
+        return False
+    cache.store_blocks(key, head, [block for _, item in kept for array in item.arrays for block in _blocks(array)])
+    return True
+
+
+def _blocks(array: Array) -> Iterator[memoryview]:
+    """Yield the bytes of an array, and what is missing to a multiple of the alignment."""
+    if array.nbytes:
+        yield array.reshape(-1).view(np.uint8).data
+    yield memoryview(bytes(_aligned(array.nbytes) - array.nbytes))
+
+
+def _arrays(data: Array, places: Sequence[tuple[int, tuple[int, ...], int]]) -> list[Array]:
+    found = []
+    for number, shape, begin in places:
+        dtype = _DTYPES[number].numpy
+        size_bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        array = data[begin : begin + size_bytes].view(dtype).reshape(shape)
+        array.flags.writeable = False
+        found.append(array)
+    return found
+
+
+def _aligned(size_bytes: int) -> int:
+    return -(-size_bytes // _ALIGNMENT) * _ALIGNMENT
+
+
+def _samples(content: Content) -> str:
+    """Return a digest of some pieces of a file, spread over all of it."""
+    digest = hashlib.sha256()
+    last = max(len(content) - _SAMPLE_BYTES, 0)
+    for number in range(_SAMPLES):
+        digest.update(content.read(last * number // (_SAMPLES - 1), min(_SAMPLE_BYTES, len(content))))
+    return digest.hexdigest()

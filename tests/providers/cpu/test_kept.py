@@ -1,0 +1,159 @@
+"""Programs outside of a process."""
+
+from __future__ import annotations
+
+import marshal
+from typing import Any
+
+import numpy as np
+import pytest
+from support.cpu_run import cpu_session
+
+from sardonyx.codegen.target import host_target
+from sardonyx.errors import Fail, SardonyxError
+from sardonyx.formats.plain_graph import KeptProgram
+from sardonyx.held_memory import HeldKind
+from sardonyx.provider import Layout
+from sardonyx.providers.cpu import library
+from sardonyx.providers.cpu.kept import keep_program, restore_program
+from sardonyx.providers.cpu.kept_plans import NotKept
+from sardonyx.providers.cpu.planning import plan_step
+from sardonyx.providers.cpu.precision import Precision
+from sardonyx.providers.cpu.program import CpuProgram
+from sardonyx.providers.cpu.sizes import Sizes
+
+_MODELS = {
+    "product": """graph(x: float[n, 6]) -> (y: float[n, 5]) {
+        w: float[6, 5] = ... 1
+        b: float[5] = ... 2
+        p = Gemm(x, w, b)
+        y = Softmax(p) }""",
+    "image": """graph(x: float[n, 3, h, h]) -> (y: float[n, 4, k, k]) {
+        w: float[4, 3, 3, 3] = ... 1
+        c = Conv(x, w) {pads = [1, 1, 1, 1]}
+        r = Relu(c)
+        y = MaxPool(r) {kernel_shape = [2, 2], strides = [2, 2]} }""",
+    "indices": """graph(x: float[n, m], i: int64[k]) -> (y: float[k, m], s: int64[2]) {
+        g = Gather(x, i)
+        y = Exp(g)
+        s = Shape(g) }""",
+    "fixed": "graph(x: float[4, 6]) -> (y: float[4]) { a = Tanh(x)\n y = ReduceSum(a) {keepdims = 0, noop_with_empty_axes = 0} }",
+    "counted": "graph(x: float[n]) -> (y: int64[1, k]) { y = NonZero(x) }",
+    "unknown": "graph(x: float[?, 6]) -> (y: float[?, 6]) { y = Relu(x) }",
+}
+
+
+def _program(body: str) -> CpuProgram:
+    (step,) = cpu_session(body, layout=Layout.NHWC)._runner.built.plans[0].steps  # type: ignore[attr-defined]
+    program = step.program
+    assert isinstance(program, CpuProgram)
+    return program
+
+
+def _kept(program: CpuProgram) -> KeptProgram:
+    """What is kept of a program, as another process reads it."""
+    kept = keep_program(program, host_target(None), Precision.HIGHEST)
+    return KeptProgram(marshal.loads(marshal.dumps(kept.plain)), [array.copy() for array in kept.arrays])
+
+
+def _again(program: CpuProgram) -> CpuProgram:
+    return restore_program(_kept(program), host_target(None), 1)
+
+
+def _answers(program: CpuProgram, sizes: dict[str, int]) -> list[Any]:
+    """What the plans of all steps say for sizes, whose names are in alphabetical order, or how they refuse them."""
+    names = sorted({dim.name for _, shape in program.inputs for dim in shape if not isinstance(dim, int) and dim.name})
+    found: list[Any] = []
+    for step in program.storage.steps:
+        try:
+            words, tasks = plan_step(step, Sizes(dict(zip(names, sizes.values(), strict=False))))
+            found.append((list(words), tasks))
+        except SardonyxError as error:
+            found.append(str(error))
+    return found
+
+
+@pytest.mark.parametrize("name", list(_MODELS))
+def test_steps_do_the_same_for_all_sizes(name: str) -> None:
+    """For those whose result is known, and for others."""
+    first = _program(_MODELS[name])
+    second = _again(first)
+    for size in (1, 2, 3, 16, 130):
+        sizes = dict.fromkeys("abc", size)
+        assert _answers(second, sizes) == _answers(first, sizes)
+    assert _answers(second, {"a": 7, "b": 5, "c": 3}) == _answers(first, {"a": 7, "b": 5, "c": 3})
+
+
+@pytest.mark.parametrize("name", list(_MODELS))
+def test_a_program_says_the_same_of_itself(name: str) -> None:
+    """Its kernels, labels, constants and what may share memory."""
+    first = _program(_MODELS[name])
+    second = _again(first)
+    assert second.steps == first.steps
+    assert second.step_labels == first.step_labels
+    if name != "unknown":  # whose dimension has another name in each process
+        assert str(second.describe_steps()) == str(first.describe_steps())
+    assert list(second.precisions) == list(first.precisions)
+    assert second.shares == first.shares
+    assert (second.makes_outputs, second.binds_shapes) == (first.makes_outputs, first.binds_shapes)
+    assert [pack.tobytes() for pack in second.packs] == [pack.tobytes() for pack in first.packs]
+
+
+def test_a_restored_program_lowers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For sizes of 1 it does not even import what its plans come from."""
+    kept = _kept(_program(_MODELS["product"]))
+    monkeypatch.setattr("sardonyx.providers.cpu.kept.read_function", lambda *about: pytest.fail("a plan was read"))
+    program = restore_program(kept, host_target(None), 1)
+    assert program.bind(((1, 6),)).outputs[0].shape == (1, 5)  # type: ignore[union-attr]
+
+
+def test_constants_count_as_what_they_are() -> None:
+    """Packed weights and others, each by its own bytes, though they lie in one block."""
+    program = _again(_program(_MODELS["product"]))
+    sizes = {item.kind: item.size_bytes for item in program.memory_held()}
+    assert sizes[HeldKind.PACKED_WEIGHTS] == sum(pack.nbytes for pack in program.packs)
+    assert sizes[HeldKind.WEIGHTS] == 5 * 4
+
+
+def test_control_flow_is_not_kept() -> None:
+    """Its steps depend on one another."""
+    program = _program(
+        "graph(c: bool[], x: float[2]) -> (y: float[2]) { y = If(c) {then_branch = graph() -> (a) { a = Relu(x) }, "
+        "else_branch = graph() -> (b) { b = Neg(x) }} }"
+    )
+    with pytest.raises(NotKept):
+        keep_program(program, host_target(None), Precision.HIGHEST)
+
+
+def test_a_program_whose_machine_code_is_not_at_hand_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache is off, or has lost it."""
+    program = _program(_MODELS["fixed"])
+    monkeypatch.setattr(library, "kernel_cache", lambda: None)
+    with pytest.raises(NotKept):
+        keep_program(program, host_target(None), Precision.HIGHEST)
+
+
+def test_what_is_not_as_it_was_written_is_an_error() -> None:
+    """A part that is missing, a number of a buffer that is not there."""
+    kept = _kept(_program(_MODELS["fixed"]))
+    with pytest.raises(ValueError, match="unpack"):
+        restore_program(KeptProgram(kept.plain[:-1], kept.arrays), host_target(None), 1)
+    wrong = list(kept.plain)
+    wrong[3] = (99,)
+    with pytest.raises(LookupError):
+        restore_program(KeptProgram(tuple(wrong), kept.arrays), host_target(None), 1)
+
+
+def test_machine_code_that_cannot_be_linked_is_an_error() -> None:
+    """Nothing of it runs."""
+    kept = _kept(_program(_MODELS["fixed"]))
+    wrong = list(kept.plain)
+    wrong[0] = tuple((f"{symbol}_other", b"no object") for symbol, _ in kept.plain[0])
+    with pytest.raises(Fail):
+        restore_program(KeptProgram(tuple(wrong), kept.arrays), host_target(None), 1)
+
+
+def test_a_pack_is_an_array_of_its_type() -> None:
+    """It can be written into a compiled context as before."""
+    packs = _again(_program(_MODELS["product"])).packs
+    assert [(pack.dtype, pack.ndim) for pack in packs] == [(np.dtype(np.float32), packs[0].ndim)]

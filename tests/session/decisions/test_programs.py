@@ -1,0 +1,200 @@
+"""Programs that are kept for the next process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.kept_decisions import folder, made, results
+from support.models import model
+
+from sardonyx import InferenceSession
+from sardonyx.disk_cache import shared_cache
+from sardonyx.formats.onnx import to_bytes
+from sardonyx.formats.opened import open_model
+from sardonyx.providers.cpu.library import library_for
+from sardonyx.providers.cpu.provider import CpuProvider
+from sardonyx.session.decisions import known_files, sharing
+from sardonyx.session.decisions.programs import find_programs, programs_key, store_programs
+from sardonyx.session.decisions.sharing import identity_of
+from sardonyx.trace import Event, observe
+
+__all__ = ["folder"]
+pytestmark = pytest.mark.usefixtures("folder", "_never_shared")
+
+_TEXT = """graph(x: float[n, 6]) -> (y: float[n, 40]) {{
+    w: float[6, 40] = ... {0}
+    b: float[40] = ... {1}
+    p = Gemm(x, w, b)
+    y = Softmax(p)
+}}"""
+_MODEL = to_bytes(model(_TEXT.format(1, 2)))
+_ROWS = np.arange(30, dtype=np.float32).reshape(5, 6) / 8
+
+
+@pytest.fixture
+def _never_shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each session is built by itself, as in a process of its own without kernels, and files count as settled at once."""
+    library_for.cache_clear()
+    monkeypatch.setattr("sardonyx.session.decisions.keep.find_shared", lambda identity: None)
+    monkeypatch.setattr(known_files, "_SETTLED_NS", 0)
+    yield
+    sharing.forget_recent()
+
+
+def _compiles(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The partitions that are compiled from here on, as a list that grows."""
+    compiled: list[str] = []
+    compile_part = CpuProvider.compile
+
+    def noted(self: CpuProvider, partition: object, bodies: object) -> object:
+        compiled.append(str(partition))
+        return compile_part(self, partition, bodies)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(CpuProvider, "compile", noted)
+    return compiled
+
+
+def _file(folder: Path) -> Path:
+    """The file of programs: the one with the other form."""
+    (found,) = [path for path in folder.glob("*.sxo") if path.read_bytes()[:8] == b"SARDONYB"]
+    return found
+
+
+def test_the_next_session_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It computes the same bits for sizes that are known and others, and says the same of itself."""
+    first, _ = made(_MODEL)
+    compiled = _compiles(monkeypatch)
+    second, by_kept = made(_MODEL)
+    assert by_kept
+    assert not compiled
+    for rows in (_ROWS[:1], _ROWS, _ROWS[:2], np.zeros((0, 6), np.float32)):
+        assert results(second, x=rows)[0].tobytes() == results(first, x=rows)[0].tobytes()
+    assert second.explain() == first.explain()
+
+
+def test_a_session_keeps_the_programs_that_were_lost(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is a record, and no programs."""
+    made(_MODEL)
+    _file(folder).unlink()
+    compiled = _compiles(monkeypatch)
+    made(_MODEL)
+    assert len(compiled) == 1
+    made(_MODEL)
+    assert len(compiled) == 1
+
+
+def test_programs_are_of_one_file_and_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model with other weights has programs of its own."""
+    made(_MODEL)
+    compiled = _compiles(monkeypatch)
+    other = to_bytes(model(_TEXT.format(3, 2)))
+    session, _ = made(other)
+    assert compiled
+    expected = InferenceSession(other, providers=["ReferenceExecutionProvider"]).run(None, {"x": _ROWS})[0]
+    np.testing.assert_allclose(results(session, x=_ROWS)[0], expected, rtol=1e-5)
+
+
+def test_a_large_file_is_known_by_what_nobody_changes_without_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its times, its inode, and samples of its bytes; another name is no other file."""
+    monkeypatch.setattr(sharing, "_DIGESTED_BYTES", 100)
+    path, copy = tmp_path / "m.onnx", tmp_path / "copy.onnx"
+    path.write_bytes(_MODEL)
+
+    def key(of: Path) -> str | None:
+        opened = open_model(of, of)
+        identity = identity_of(opened, "key", "message")
+        return None if identity is None else programs_key(identity, opened)
+
+    first = key(path)
+    assert first is not None
+    assert key(path) == first
+    os.link(path, tmp_path / "link.onnx")
+    moved = key(path)
+    assert key(tmp_path / "link.onnx") == moved  # a link changes the entry's time, and so the key
+    shutil.copy2(path, copy)
+    assert key(copy) != moved
+    status = path.stat()
+    content = bytearray(_MODEL)
+    content[-1] ^= 1
+    path.write_bytes(content)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert key(path) != moved
+
+
+def test_samples_tell_files_of_equal_times_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a file system whose times and inodes say little."""
+    monkeypatch.setattr(sharing, "_DIGESTED_BYTES", 100)
+    path = tmp_path / "m.onnx"
+    path.write_bytes(_MODEL)
+    opened = open_model(path, path)
+    identity = identity_of(opened, "key", "message")
+    assert identity is not None
+    first = programs_key(identity, opened)
+    path.write_bytes(to_bytes(model(_TEXT.format(3, 2))))
+    assert programs_key(identity, open_model(path, path)) != first
+
+
+def test_a_damaged_file_of_programs_is_left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The session is made by the record, and the file is made anew."""
+    first, _ = made(_MODEL)
+    expected = results(first, x=_ROWS)[0].tobytes()
+    size = _file(folder).stat().st_size
+    compiled = _compiles(monkeypatch)
+    for number, place in enumerate((0, 50, 110, size // 2, size - 1)):
+        content = bytearray(_file(folder).read_bytes())
+        content[place] ^= 1
+        _file(folder).write_bytes(content)
+        session, by_kept = made(_MODEL)
+        assert by_kept
+        assert results(session, x=_ROWS)[0].tobytes() == expected
+        assert len(compiled) == number + 1
+
+
+def test_programs_that_cannot_be_restored_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever goes wrong with them; the event says what."""
+    made(_MODEL)
+
+    def fails(self: CpuProvider, kept: object) -> object:
+        raise ValueError("no")
+
+    monkeypatch.setattr(CpuProvider, "restore", fails)
+    events: list[Event] = []
+    with observe(events.append):
+        session, by_kept = made(_MODEL)
+    assert by_kept
+    assert results(session, x=_ROWS)[0].shape == (5, 40)
+    assert [event.details["error"] for event in events if event.name == "decisions.failed"] == ["ValueError: no"]
+
+
+def test_what_is_not_of_the_cpu_provider_is_not_kept(folder: Path) -> None:
+    """Other programs are made of partitions."""
+    made(to_bytes(model("graph(x: string[n]) -> (y: string[n]) { y = Identity(x) }")))
+    assert not [path for path in folder.glob("*.sxo") if path.read_bytes()[:8] == b"SARDONYB"]
+
+
+def test_much_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more than an eighth of what the cache may hold."""
+    monkeypatch.setenv("SARDONYX_CACHE_BYTES", "8000")
+    shared_cache.cache_clear()
+    made(_MODEL)
+    assert not [path for path in folder.glob("*.sxo") if path.read_bytes()[:8] == b"SARDONYB"]
+
+
+def test_constants_are_read_only_and_aligned() -> None:
+    """They lie in one block, as kernels like it; nobody writes to them."""
+    session = InferenceSession(_MODEL)
+    (step,) = session._runner.built.plans[0].steps
+    provider = next(item for item in session._runner.built.providers.all if isinstance(item, CpuProvider))
+    assert store_programs("ab" * 32, [(provider, step.program)])  # type: ignore[union-attr]
+    found = find_programs("ab" * 32)
+    assert found is not None
+    ((name, kept),) = found.programs
+    assert name == provider.name
+    first = kept.arrays[0].ctypes.data
+    assert all((array.ctypes.data - first) % 64 == 0 and not array.flags.writeable for array in kept.arrays)
+    assert find_programs("cd" * 32) is None
