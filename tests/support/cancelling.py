@@ -57,3 +57,21 @@ def handler(handle: Any, number: int = signal.SIGINT) -> Iterator[None]:
 def interrupt() -> None:
     """Send this process what Ctrl-C sends."""
     os.kill(os.getpid(), signal.SIGINT)
+
+
+@contextlib.contextmanager
+def interrupted_starts() -> Iterator[list[threading.Thread]]:
+    """Let the first thread that is started in the block be interrupted by Ctrl-C when it runs already; yields those that were started."""
+    start, started = threading.Thread.start, list[threading.Thread]()
+
+    def begin(thread: threading.Thread) -> None:
+        started.append(thread)
+        start(thread)
+        if len(started) == 1:
+            raise KeyboardInterrupt
+
+    threading.Thread.start = begin  # type: ignore[method-assign]
+    try:
+        yield started
+    finally:
+        threading.Thread.start = start  # type: ignore[method-assign]

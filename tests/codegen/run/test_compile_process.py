@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.cancelling import after, ended_by, handler, interrupt
+from support.cancelling import after, ended_by, handler, interrupt, interrupted_starts
 
 from sardonyx.cancellation import Flag
 from sardonyx.codegen import llvm
@@ -327,3 +327,13 @@ def test_kernels_that_are_compiled_here_can_be_waited_for_no_longer(monkeypatch:
     texts = [_text(number) for number in range(100_000)]
     with ended_by(flag), after(0.5, lambda: flag.set(True)), pytest.raises(RunTerminated):
         compile_texts(texts, host_target(), 1)
+
+
+def test_an_interrupt_while_a_thread_starts_leaves_none_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread runs, though what started it was interrupted; it would keep the process from ending."""
+    monkeypatch.setenv("SARDONYX_COMPILE", "inline")
+    monkeypatch.setattr(compile_process, "_threads", lambda: 2)
+    with interrupted_starts() as started, pytest.raises(KeyboardInterrupt):
+        compile_texts([_text(3)], host_target(), 1)
+    started[0].join(20)
+    assert not started[0].is_alive()

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from support.branches import SlowDevice, branching_text, plan_of
-from support.cancelling import after, ended_by, handler, interrupt
+from support.cancelling import after, ended_by, handler, interrupt, interrupted_starts
 
 from sardonyx.cancellation import Flag
 from sardonyx.errors import EPFail, RunTerminated
@@ -128,3 +128,26 @@ def test_its_threads_end_with_it() -> None:
     while threading.active_count() > before and time.monotonic() < deadline:
         time.sleep(0.01)
     assert threading.active_count() <= before
+
+
+def test_an_interrupt_while_a_thread_starts_leaves_none_that_waits() -> None:
+    """The thread runs, though what started it was interrupted; it would keep the process from ending."""
+    executor = ParallelExecutor(plan_of(BRANCHES, *_devices()), 4)
+    x = np.float32([2, -3])
+    with interrupted_starts() as started, pytest.raises(KeyboardInterrupt):
+        executor.run([x])
+    started[0].join(20)
+    assert not started[0].is_alive()
+    assert executor.run([x])[0].tolist() == (np.maximum(x, 0) - x + x * x).tolist()
+
+
+def test_where_no_thread_starts_the_caller_works_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process that may have no more threads."""
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    x = np.float32([2, -3])
+    executor = ParallelExecutor(plan_of(BRANCHES, *_devices()), 4)
+    assert executor.run([x])[0].tolist() == (np.maximum(x, 0) - x + x * x).tolist()

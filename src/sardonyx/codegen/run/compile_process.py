@@ -124,12 +124,13 @@ def _compile_here(texts: list[str], target: Target, level: int) -> list[bytes]:
             return [compile_one(text) for text in texts]
         pool = ThreadPoolExecutor(_threads())
         try:
-            work = [pool.submit(contextvars.copy_context().run, compile_one, text) for text in texts]
-        except RuntimeError:  # no thread can be started
-            return [compile_one(text) for text in texts]
-        try:
+            try:
+                work = [pool.submit(contextvars.copy_context().run, compile_one, text) for text in texts]
+            except RuntimeError as error:
+                raise_interrupt(error)
+                return [compile_one(text) for text in texts]  # no thread can be started
             return [_result(future) for future in work]
-        finally:
+        finally:  # a thread whose start was interrupted is not known to the pool: without this it would wait for ever
             pool.shutdown(wait=False, cancel_futures=True)
     except (ImportError, MemoryError, OSError) as error:
         raise Fail(

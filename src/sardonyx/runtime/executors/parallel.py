@@ -10,7 +10,7 @@ import contextvars
 import functools
 from concurrent.futures import ThreadPoolExecutor
 
-from sardonyx.cancellation import Cancellation, Flag, current_cancellation, reset_cancellation, set_cancellation
+from sardonyx.cancellation import Cancellation, Flag, current_cancellation, raise_interrupt, reset_cancellation, set_cancellation
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import RunTerminated
 from sardonyx.forks import new_lock, renew_in_child
@@ -45,8 +45,7 @@ class ParallelExecutor(DataflowExecutor):
         outer = current_cancellation() or Cancellation(Flag(), functools.partial(RunTerminated, "another thread was interrupted"))
         token = set_cancellation(outer.with_flag(run.interrupted))
         try:
-            for _ in range(self._helpers):
-                self._threads().submit(contextvars.copy_context().run, run.work)
+            self._ask_for_help(run)
             run.work()
         except BaseException as error:
             run.abandon(error)
@@ -54,6 +53,20 @@ class ParallelExecutor(DataflowExecutor):
         finally:
             reset_cancellation(token)
         return run.results()
+
+    def _ask_for_help(self, run: DataflowRun) -> None:
+        """Have the threads work for `run` too; where the system gives none, the caller does it all."""
+        try:
+            for _ in range(self._helpers):
+                self._threads().submit(contextvars.copy_context().run, run.work)
+        except BaseException as error:  # a thread whose start was interrupted is not known to the pool, and would wait for ever
+            with self._lock:
+                pool, self._pool = self._pool, None
+            if pool is not None:
+                pool.shutdown(wait=False)
+            raise_interrupt(error)
+            if not isinstance(error, RuntimeError):
+                raise
 
     def _threads(self) -> ThreadPoolExecutor:
         """Return the threads, started when first needed; they end when the executor is freed."""
