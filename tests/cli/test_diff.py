@@ -12,6 +12,7 @@ from click.testing import Result
 from support.models import model
 from support.planted import chain, rows
 
+from sardonyx import InferenceSession
 from sardonyx.formats.onnx import load, save
 
 PROVIDER = """
@@ -91,3 +92,55 @@ def test_nan_on_both_sides_is_led_back_to_its_node(invoke: Callable[..., Result]
     assert json.loads(fed.stdout)["not_finite"] == []
     said = invoke("diff", tmp_path / "m.onnx", "--input", "x=[1, NaN]").output
     assert "no node makes the NaN and infinities of a: they are in its inputs or weights" in said
+
+
+def test_recorded_values_are_compared(invoke: Callable[..., Result], files: tuple[Path, Path]) -> None:
+    """Of a file that has the inputs, too, or with inputs beside it; what is not fed is not drawn."""
+    values = dict(zip(["s3", "r3", "r29"], InferenceSession(files[0]).run(["s3", "r3", "r29"], rows()), strict=True))
+    values["r3"] = values["r3"] + np.float32(0.01)
+    np.savez("recorded.npz", **values, **rows())
+    result = invoke("diff", files[0], "--a", "recorded.npz")
+    assert result.exit_code == 1, result.output
+    assert "first value that differs: r3, of 'Tanh3' (Tanh, number 11)" in result.output
+    assert "of its inputs agree: s3" in result.output
+    np.savez("outputs.npz", **values)
+    assert "outputs.npz has no input 'x': feed by --input" in invoke("diff", files[0], "--a", "outputs.npz").stderr
+    assert invoke("diff", files[0], "--a", "outputs.npz", "--input", "rows.npz", "--atol", "0.1").exit_code == 0
+    missing = invoke("diff", files[0], "--a", "nothing.npz")
+    assert (missing.exit_code, missing.stderr) == (2, "NoSuchFile: there is no file 'nothing.npz' to compare with\n")
+    np.save("single.npy", np.zeros(2))
+    (Path.cwd() / "single.npy").rename("single.npz")
+    assert "single.npz holds one array without a name" in invoke("diff", files[0], "--a", "single.npz").stderr
+
+
+def test_another_model_is_compared(invoke: Callable[..., Result], files: tuple[Path, Path]) -> None:
+    """By values of the same names; its path is in the report."""
+    other = chain(30)
+    other.graph.initializers["b7"].constant = other.graph.initializers["b8"].constant
+    save(other, Path("other.onnx"))
+    result = invoke("diff", files[0], "--a", "other.onnx", "--dim", "n=4", "--json")
+    facts = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert (facts["a"], facts["first"]["value"], facts["first"]["agreeing"]) == ("other.onnx", "s7", ["p7"])
+
+
+OPERATOR = """
+import sardonyx
+
+
+@sardonyx.op("", "Tanh", outputs=["x"], shape=lambda x: x)
+def tanh(x):
+    return x
+"""
+
+
+def test_an_operator_of_one_side_is_judged_by_the_other(invoke: Callable[..., Result], files: tuple[Path, Path]) -> None:
+    """With --load both sides have it, which is said."""
+    Path("tanh.py").write_text(OPERATOR)
+    both = invoke("diff", files[0], "--load", "tanh.py", "--outputs-only")
+    assert both.exit_code == 0, both.output
+    assert "a and b both know the files of --load; --load-b lets b alone know one" in both.output
+    alone = invoke("diff", files[0], "--load-b", "tanh.py")
+    assert alone.exit_code == 1, alone.output
+    assert "first node that differs: 'Tanh0' (Tanh, number 2)" in alone.output
+    assert "--b default --load-b tanh.py" in alone.output

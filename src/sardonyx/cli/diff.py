@@ -20,14 +20,22 @@ from sardonyx.cli.console import (
     readable_errors,
     session_options,
 )
-from sardonyx.cli.feeds import draw_feed, input_options
-from sardonyx.diff import Difference, Finding, NotFinite, TensorError, diff_model
+from sardonyx.cli.feeds import draw_feed, input_options, read_feed
+from sardonyx.cli.input_files import read_archive
+from sardonyx.cli.load import add_operators
+from sardonyx.diff import Difference, Finding, NotFinite, TensorError, diff_model, diff_recorded, values_of_model
+from sardonyx.diff.configuration import ENGINES
+from sardonyx.diff.report import FoundValue
 from sardonyx.diff.reproducer import free_path, save_reproducer
+from sardonyx.errors import NoSuchFile
 from sardonyx.session.options import SessionOptions
 
 __all__ = ["diff"]
 
 _DIFFERS, _TROUBLE = 1, 2
+_FILES = (".npz", ".onnx", ".ort", ".tflite", ".circle")
+"""Endings of what can be compared with; a configuration has none."""
+_LOADING = {"loaded": "--load", "loaded_b": "--load-b"}
 _MOST_ROWS = 40
 _MOST_PLACES = 5
 
@@ -35,7 +43,7 @@ _MOST_PLACES = 5
 @click.command(short_help="Find the first node that differs between two runs of MODEL.")
 @click.argument("model", type=ModelPath())
 @click.option(
-    "--a", "a", default="level=none,provider=Reference", show_default=True, metavar="CONFIGURATION", help="What is right."
+    "--a", "a", default="level=none,provider=Reference", show_default=True, metavar="CONFIGURATION|FILE", help="What is right."
 )
 @click.option("--b", "b", default="default", show_default=True, metavar="CONFIGURATION", help="What is compared with it.")
 @input_options
@@ -53,6 +61,9 @@ _MOST_PLACES = 5
 )
 @click.option("--outputs-only", is_flag=True, help="Compare outputs, and search for no node.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the small model here; by default MODEL.diff.onnx.")
+@click.option(
+    "--load-b", "loaded_b", multiple=True, metavar="FILE.py", help="Know the operators and providers of this file on side b only."
+)
 @session_options
 @json_option
 def diff(
@@ -69,38 +80,74 @@ def diff(
     window: int,
     outputs_only: bool,
     output: Path | None,
+    loaded_b: Sequence[str],
     options: SessionOptions,
     as_json: bool,
 ) -> None:
     """Run MODEL under two configurations and find the first node that differs, by how much and who is wrong.
 
     A CONFIGURATION is a list of level=none|basic|extended|layout|all, provider=NAME[+NAME], precision=TYPE, threads=N, isa=NAME,
-    disable=RULE[+RULE] and KEY=TEXT of config entries, or begins with another engine: onnxruntime, openvino. The status is 0
-    where nothing differs, 1 where something does, and 2 where the comparison fails.
+    disable=RULE[+RULE] and KEY=TEXT of config entries, or begins with another engine: onnxruntime, openvino. For --a also a file:
+    NAMES.npz with values that were computed elsewhere, or another model, whose values of the same names are compared. The status
+    is 0 where nothing differs, 1 where something does, and 2 where the comparison fails.
     """
     with _trouble():
-        feed = draw_feed(model, inputs, dims, ranges, seed)()
-        with progress(f"comparing {model}", 1) as advance:
-            found = diff_model(
-                model,
-                a,
-                b,
-                feed,
-                providers=loaded_providers(),
-                options=options,
-                rtol=rtol,
-                atol=atol,
-                tensors=[name for text in asked for name in text.split(",")],
-                searches=not outputs_only,
-                window=window,
-                on_step=lambda label: advance(f"comparing {label}", 0),
-            )
+        if Path(a).suffix in _FILES and not Path(a).is_file():
+            raise NoSuchFile(f"there is no file {a!r} to compare with")
+        if Path(a).is_file():
+            found = _against_file(Path(a), model, b, (inputs, dims, ranges, seed), options, loaded_b, rtol, atol)
+        else:
+            feed = draw_feed(model, inputs, dims, ranges, seed)()
+            b_options = options.copy()
+            more = add_operators(b_options, loaded_b)
+            with progress(f"comparing {model}", 1) as advance:
+                found = diff_model(
+                    model,
+                    a,
+                    b,
+                    feed,
+                    providers=[*loaded_providers(), *more],
+                    options=options,
+                    b_options=b_options,
+                    rtol=rtol,
+                    atol=atol,
+                    tensors=[name for text in asked for name in text.split(",")],
+                    searches=not outputs_only,
+                    window=window,
+                    on_step=lambda label: advance(f"comparing {label}", 0),
+                )
         files = _save(found, model, output)
     if as_json:
         print_json({**found.facts(), "small_model": [str(file) for file in files]})
     else:
-        _print(found, files, a, b, searches=not outputs_only)
+        _print(found, files, a, b, searches=not outputs_only and not Path(a).is_file())
     raise SystemExit(0 if found.agrees else _DIFFERS)
+
+
+def _against_file(
+    path: Path,
+    model: str,
+    b: str,
+    feeding: tuple[Sequence[str], Sequence[str], Sequence[str], int],
+    options: SessionOptions,
+    loaded_b: Sequence[str],
+    rtol: float | None,
+    atol: float | None,
+) -> Difference:
+    """Compare a model with values of a file, or with those of another model of the same names, on the same inputs.
+
+    Inputs that an archive of values has are fed.
+    """
+    limits: dict[str, float | None] = {"rtol": rtol, "atol": atol}
+    b_options = options.copy()
+    providers = [*loaded_providers(), *add_operators(b_options, loaded_b)]
+    if path.suffix != ".npz":
+        feed = draw_feed(model, *feeding)()
+        right = values_of_model(str(path), feed, options)
+        return diff_recorded(model, right, b, feed, label=str(path), providers=providers, options=b_options, **limits)
+    values = read_archive(path)
+    feed = read_feed(model, *feeding[:3], values, str(path))
+    return diff_recorded(model, values, b, feed, label=str(path), providers=providers, options=b_options, **limits)
 
 
 @contextlib.contextmanager
@@ -131,14 +178,33 @@ def _print(found: Difference, files: Sequence[Path], a: str, b: str, *, searches
         _print_not_finite(odd)
     if not found.not_finite and searches and any(error.not_finite for error in found.outputs):
         click.echo("no node makes the NaN and infinities of a: they are in its inputs or weights")
+    if found.unknown:
+        more = " …" if len(found.unknown) > _MOST_PLACES else ""
+        print_text(f"names of {found.a} that the model does not have: {', '.join(found.unknown[:_MOST_PLACES])}{more}")
+    if found.first is not None:
+        _print_first(found.first)
+        return
     if found.found is None:
         click.echo("nothing differs" if found.agrees else "no part of the model differs alone, on the values that a computes")
+        if found.agrees and click.get_current_context().params.get("loaded") and not found.a.startswith(ENGINES[1:]):
+            print_text("a and b both know the files of --load; --load-b lets b alone know one")
         return
     _print_finding(found.found)
     path, data = files
-    loaded = [item for file in click.get_current_context().params.get("loaded", ()) for item in ("--load", file)]
+    files_of = click.get_current_context().params
+    loaded = [item for key in ("loaded", "loaded_b") for file in files_of.get(key, ()) for item in (_LOADING[key], file)]
     again = ["sardonyx", "diff", str(path), "--input", str(data), "--a", a, "--b", b, *loaded]
     click.echo(f"small model: {shlex.join(again)}")
+
+
+def _print_first(first: FoundValue) -> None:
+    """Print the first value that differs from a recorded one, and what is known of its node's inputs."""
+    node = first.node
+    click.secho(f"first value that differs: {first.value}, of {node.name!r} ({node.op_type}, number {node.index})", bold=True)
+    if first.agreeing:
+        print_text(f"    of its inputs agree: {', '.join(first.agreeing)}")
+    if first.unrecorded:
+        print_text(f"    not recorded, so that the difference may begin before: {', '.join(first.unrecorded)}")
 
 
 def _print_not_finite(odd: NotFinite) -> None:

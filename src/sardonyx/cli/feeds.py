@@ -10,12 +10,13 @@ import numpy as np
 from sardonyx.cli.console import fail, readable_errors
 from sardonyx.cli.input_files import Range, read_inputs
 from sardonyx.dtypes import OnnxValue
+from sardonyx.errors import InvalidArgument
 from sardonyx.formats.models import load
 from sardonyx.session.draw.feeds import random_feeds
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.values import node_arg
 
-__all__ = ["describe_feed", "draw_feed", "input_options", "make_feed", "type_text"]
+__all__ = ["describe_feed", "draw_feed", "input_options", "make_feed", "read_feed", "type_text"]
 
 
 _INPUT_OPTIONS = (
@@ -100,6 +101,24 @@ def draw_feed(
         sizes, intervals = _sizes(_pairs("--dim", dims)), _intervals(_pairs("--range", ranges))
         given = read_inputs([node_arg(value) for value in loaded.graph.inputs], files, sizes, intervals)
     return lambda: random_feeds(loaded, dims=sizes, ranges=intervals, seed=seed, given=given)
+
+
+def read_feed(
+    model: str, files: Sequence[str], dims: Sequence[str], ranges: Sequence[str], held: Mapping[str, OnnxValue], place: str
+) -> dict[str, OnnxValue]:
+    """Return a value for each input of a model, none of which is drawn: those that files give, and else those that are `held`.
+
+    Raises:
+        InvalidArgument: an input has neither; `place` is what holds the values.
+    """
+    values = [value for value in load(model).graph.inputs if value.constant is None]
+    sizes, intervals = _sizes(_pairs("--dim", dims)), _intervals(_pairs("--range", ranges))
+    given = read_inputs([node_arg(value) for value in values], files, sizes, intervals)
+    feed = {value.name: held[value.name] for value in values if value.name in held} | given
+    lacking = [repr(value.name) for value in values if value.name not in feed]
+    if lacking:
+        raise InvalidArgument(f"{place} has no input {', '.join(lacking)}: feed by --input what its values were computed of")
+    return feed
 
 
 def describe_feed(session: InferenceSession, feed: Mapping[str, OnnxValue]) -> tuple[dict[str, str], dict[str, int]]:

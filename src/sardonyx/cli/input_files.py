@@ -16,7 +16,7 @@ from sardonyx.formats import tensor_file
 from sardonyx.session.values import NodeArg
 from sardonyx.spelling import nearest
 
-__all__ = ["IMAGES", "Range", "read_inputs"]
+__all__ = ["IMAGES", "Range", "read_archive", "read_inputs"]
 
 Range = tuple[float, float]
 """The least and the greatest value of an input."""
@@ -123,6 +123,14 @@ def _read(argument: NodeArg, path: Path, sizes: Mapping[str, int], interval: Ran
     if argument.name not in loaded and len(loaded) != 1:
         raise InvalidArgument(f"{path} holds {list(loaded)}, and none of them is called {argument.name!r}")
     return loaded.get(argument.name, next(iter(loaded.values())))
+
+
+def read_archive(path: Path) -> dict[str, Array]:
+    """Return the arrays of a .npz file by name; raises InvalidArgument where it is none."""
+    loaded = _load_numpy(path)
+    if isinstance(loaded, np.ndarray):
+        raise InvalidArgument(f"{path} holds one array without a name; `numpy.savez` writes several with names")
+    return dict(loaded)
 
 
 def _load_numpy(path: Path) -> Any:  # an array, or a dictionary of arrays

@@ -2,7 +2,18 @@
 
 from sardonyx.diff.compare import diff_model
 from sardonyx.diff.configuration import Configuration, parse_configuration
+from sardonyx.diff.recorded import diff_recorded, values_of_model
 from sardonyx.diff.report import Difference, Finding, NotFinite
 from sardonyx.diff.tensor_error import TensorError
 
-__all__ = ["Configuration", "Difference", "Finding", "NotFinite", "TensorError", "diff_model", "parse_configuration"]
+__all__ = [
+    "Configuration",
+    "Difference",
+    "Finding",
+    "NotFinite",
+    "TensorError",
+    "diff_model",
+    "diff_recorded",
+    "parse_configuration",
+    "values_of_model",
+]

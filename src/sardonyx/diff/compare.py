@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sardonyx.diff.configuration import Configuration, parse_configuration
+from sardonyx.diff.configuration import PLAIN, Configuration, parse_configuration
 from sardonyx.diff.engines import Engine, engine_for
 from sardonyx.diff.exact import distance, exact_outputs
 from sardonyx.diff.not_finite import origins
+from sardonyx.diff.prepare import giving_out, prepared
 from sardonyx.diff.report import Difference, Finding, FoundNode
 from sardonyx.diff.search import Compared, Search, Sides
 from sardonyx.diff.slices import Part, Slices
@@ -16,37 +17,26 @@ from sardonyx.diff.tensor_error import TensorError
 from sardonyx.diff.tolerance import Tolerance
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import SardonyxError, located
-from sardonyx.ir import Model, Value
-from sardonyx.ir.verify import verify
-from sardonyx.ops.infer import infer_graph
-from sardonyx.ops.session_operators import session_operators
-from sardonyx.optimize.contract import Context
-from sardonyx.optimize.edit import RANDOM, clone_model
-from sardonyx.optimize.passes.inline_functions import InlineFunctions
+from sardonyx.ir import Value
 from sardonyx.provider import Provider
-from sardonyx.session.custom_operators import lookup_of
-from sardonyx.session.feeds import check_feeds
 from sardonyx.session.named_values import find_values, made_values
 from sardonyx.session.options import SessionOptions
-from sardonyx.session.settings.settings import read_settings
-from sardonyx.session.stages.load import FIRST_WITH_DEFAULTS, fix_dimensions
-from sardonyx.session.stages.source import Source
 
 __all__ = ["diff_model"]
 
-_PLAIN = Configuration(level="none", providers=("Reference",))
 _FARTHER = 2.0
 """How much farther from float64 the wrong side is at least."""
 
 
 def diff_model(
     model: Any,
-    a: Configuration | str = _PLAIN,
+    a: Configuration | str = PLAIN,
     b: Configuration | str = "",
     feed: Mapping[str, OnnxValue] | None = None,
     *,
     providers: Sequence[Provider] = (),
     options: SessionOptions | None = None,
+    b_options: SessionOptions | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     tensors: Sequence[str] = (),
@@ -63,6 +53,7 @@ def diff_model(
         feed: input name -> value.
         providers: such as are not installed, which a configuration may name.
         options: of both sides' sessions, for what configurations do not say, such as custom operators and fixed dimensions.
+        b_options: those of b, where they are others, such as those with an operator that is to be judged.
         rtol: how much an element may differ, relative to that of a; with `atol` in the place of automatic limits.
         atol: how much it may differ besides.
         tensors: values of the model to compare as they are in whole runs; ["all"] for all of them.
@@ -78,9 +69,10 @@ def diff_model(
         SardonyxError: the model is invalid, or a cannot run it.
     """
     one, other = (parse_configuration(item) if isinstance(item, str) else item for item in (a, b))
-    side_a, side_b, plain = (engine_for(item, providers, options) for item in (one, other, _PLAIN))
+    side_a, plain = (engine_for(item, providers, options) for item in (one, PLAIN))
+    side_b = engine_for(other, providers, options if b_options is None else b_options)
     tolerance = Tolerance(rtol, atol, tuple(filter(None, (one.precision, other.precision))))
-    whole, values = _loaded(model, feed or {}, options, plain)
+    whole, values = prepared(model, feed or {}, options if b_options is None else b_options, plain)
     slices = Slices(whole)
     start = slices.start(values)
     try:
@@ -108,60 +100,13 @@ def diff_model(
     )
 
 
-def _loaded(
-    given: Any, feed: Mapping[str, OnnxValue], options: SessionOptions | None, plain: Engine
-) -> tuple[Model, dict[str, OnnxValue]]:
-    """Return the model, with functions inlined and types inferred, and its checked feed."""
-    settings = read_settings(SessionOptions() if options is None else options)
-    model = Source.of(given).read(settings.load)
-    with session_operators(lookup_of(settings)):
-        fix_dimensions(model, settings.load)
-        verify(model)
-        InlineFunctions(names_values=True).run(model, Context())
-        infer_graph(model)
-    for value in [value for value in model.graph.inputs if value.constant is not None]:
-        if value.name in feed and model.ir_version >= FIRST_WITH_DEFAULTS:
-            del model.graph.initializers[value.name]
-            value.constant = None
-        else:
-            model.graph.inputs.remove(value)
-    checked = check_feeds(model.graph.inputs, {}, feed, model.label)
-    values = {value.name: item for value, item in zip(model.graph.inputs, checked, strict=True)}
-    return _without_chance(model, values, plain)
-
-
-def _without_chance(model: Model, values: dict[str, OnnxValue], plain: Engine) -> tuple[Model, dict[str, OnnxValue]]:
-    """Make what is drawn at random inputs of the model, with values that are drawn once."""
-    graph = model.graph
-    for node in [node for node in graph if node.op_type in RANDOM and not node.domain and node.op_type != "Dropout"]:
-        part = _giving_out(model, [value.name for value in node.outputs])
-        needed = {value.name for value in part.graph.inputs}
-        results = plain.load(part).run({name: item for name, item in values.items() if name in needed})
-        for value, result in zip(node.outputs, results, strict=True):
-            drawn = Value(value.name, value.type)
-            value.replace_all_uses_with(drawn)
-            graph.inputs.append(drawn)
-            values[drawn.name] = result
-        graph.remove(node)
-    return model, values
-
-
-def _giving_out(model: Model, names: Sequence[str]) -> Model:
-    """Return a copy of a model that gives out the values of these names only."""
-    copy = clone_model(model)
-    copy.graph.clear_outputs()
-    for value in find_values(copy, names):
-        copy.graph.add_output(value)
-    return copy
-
-
 def _asked(
     slices: Slices, values: Mapping[Value, OnnxValue], names: Sequence[str], sides: tuple[Engine, Engine], tolerance: Tolerance
 ) -> list[TensorError]:
     """Return the errors of values in whole runs, as `names` asks for them."""
     known = list(made_values(slices.model))
     wanted = known if "all" in names else find_values(slices.model, names)
-    model = _giving_out(slices.model, [value.name for value in wanted])
+    model = giving_out(slices.model, [value.name for value in wanted])
     whole = slices.whole(values)
     part = Part(model, whole.nodes, tuple(wanted), whole.feed, whole.depth)
     one, other = (side.load(model).run(part.feed) for side in sides)

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from sardonyx.errors import InvalidArgument
 from sardonyx.spelling import nearest
 
-__all__ = ["ENGINES", "LEVELS", "Configuration", "parse_configuration"]
+__all__ = ["ENGINES", "LEVELS", "PLAIN", "Configuration", "parse_configuration"]
 
 ENGINES = ("sardonyx", "onnxruntime", "openvino")
 """What can run a model."""
@@ -53,6 +53,10 @@ class Configuration:
         parts += [f"disable={_SEPARATOR.join(self.disabled)}"] if self.disabled else []
         parts += [f"{key}={text}" for key, text in self.entries.items()]
         return ",".join(parts) or "default"
+
+
+PLAIN = Configuration(level="none", providers=("Reference",))
+"""NumPy's kernels without optimization."""
 
 
 def parse_configuration(text: str) -> Configuration:

@@ -10,7 +10,7 @@ from sardonyx.diff.tensor_error import TensorError
 from sardonyx.dtypes import OnnxValue
 from sardonyx.ir import Model, Node
 
-__all__ = ["Difference", "Finding", "FoundNode", "NotFinite"]
+__all__ = ["Difference", "Finding", "FoundNode", "FoundValue", "NotFinite"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -56,6 +56,20 @@ class NotFinite:
     """Whether its inputs hold infinities, which only NaN are made of."""
     before: NotFinite | None
     """For NaN where the infinities in its inputs come from; None where these are finite, or infinite in what is fed."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FoundValue:
+    """The first value that differs from a recorded one."""
+
+    value: str
+    """Its name."""
+    node: FoundNode
+    """What makes it."""
+    agreeing: tuple[str, ...]
+    """The inputs of the node that agree with what is recorded."""
+    unrecorded: tuple[str, ...]
+    """Those that nothing is recorded of: the error may come from there."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -111,6 +125,10 @@ class Difference:
     """How many parts of the model were compared."""
     not_finite: tuple[NotFinite, ...] = ()
     """The nodes that NaN and infinities in the outputs of a come from."""
+    first: FoundValue | None = None
+    """Compared with recorded values: the first that differs."""
+    unknown: tuple[str, ...] = ()
+    """Compared with recorded values: names among them that the model does not have."""
 
     @property
     def agrees(self) -> bool:
@@ -120,8 +138,13 @@ class Difference:
     def facts(self) -> dict[str, Any]:
         """Return everything but the small model and its inputs, on its way to JSON."""
         found = None if self.found is None else _facts(self.found)
-        own = {item.name: getattr(self, item.name) for item in dataclasses.fields(self) if item.name not in ("found", "not_finite")}
+        own = {
+            item.name: getattr(self, item.name)
+            for item in dataclasses.fields(self)
+            if item.name not in ("found", "not_finite", "first")
+        }
         own["outputs"], own["tensors"] = ([dataclasses.asdict(error) for error in own[name]] for name in ("outputs", "tensors"))
+        own["first"] = None if self.first is None else dataclasses.asdict(self.first)
         own["not_finite"] = [dataclasses.asdict(item) for item in self.not_finite]
         return {**own, "agrees": self.agrees, "found": found}
 

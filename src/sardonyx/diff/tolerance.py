@@ -56,7 +56,9 @@ class Tolerance:
     precisions: tuple[str, ...] = ()
     """Types in which the two sides are asked to compute, as they are named by configurations."""
 
-    def judge(self, part: Part, a: Sequence[OnnxValue], b: Sequence[OnnxValue], again: Again) -> list[TensorError]:
+    def judge(
+        self, part: Part, a: Sequence[OnnxValue], b: Sequence[OnnxValue], again: Again, base: Sequence[OnnxValue] | None = None
+    ) -> list[TensorError]:
         """Return the errors of the outputs of a part, each with its limit and whether it is accepted.
 
         Args:
@@ -64,13 +66,14 @@ class Tolerance:
             a: the outputs of a.
             b: those of b.
             again: by which a runs a second time, where rounding has to be known.
+            base: what `again` gives without rounding; None where that is `a`.
         """
         triples = zip(part.outputs, a, b, strict=True)
         if self.is_given:
             return [item for value, one, other in triples for item in self._judged_all(value.name, one, other)]
         limit = self.unit_of(part) * math.sqrt(part.depth)
         found = [_accepted(error, limit) for value, one, other in triples for error in measure_all(value.name, one, other)]
-        return found if all(error.agrees for error in found) else self._excused(part, a, found, again)
+        return found if all(error.agrees for error in found) else self._excused(part, a if base is None else base, found, again)
 
     @property
     def is_given(self) -> bool:
