@@ -15,6 +15,7 @@ import sys
 
 import numpy as np
 
+from sardonyx.bit_fields import pack_bits, unpack_bits
 from sardonyx.dtypes import Array, DataType, bit_width
 
 __all__ = ["pack", "packed_size_bytes", "unpack"]
@@ -33,7 +34,7 @@ def unpack(data: bytes | memoryview, dtype: DataType, shape: tuple[int, ...]) ->
     """
     bits = bit_width(dtype)
     if bits < 8:
-        codes = _unpack_bits(np.frombuffer(data, np.uint8), bits, math.prod(shape))
+        codes = np.ascontiguousarray(unpack_bits(np.frombuffer(data, np.uint8), bits)[: math.prod(shape)])
         return codes.view(dtype.numpy).reshape(shape)
     if dtype is DataType.BOOL:  # a byte that is neither 0 nor 1 would make a bool that compares unequal to True
         return np.frombuffer(data, np.uint8).astype(np.bool_).reshape(shape)
@@ -45,30 +46,10 @@ def pack(array: Array, dtype: DataType) -> bytes:
     bits = bit_width(dtype)
     flat = np.ascontiguousarray(array).reshape(-1)
     if bits < 8:
-        return _pack_bits(flat.view(np.uint8), bits).tobytes()
+        return pack_bits(flat.view(np.uint8), bits).tobytes()
     return _little_endian(flat).tobytes()
 
 
 def _little_endian(array: Array) -> Array:
     swapped: Array = array.byteswap() if sys.byteorder == "big" else array
     return swapped
-
-
-def _unpack_bits(data: Array, bits: int, count: int) -> Array:
-    if bits == 6:
-        stream = np.unpackbits(data, bitorder="little")[: 6 * count].reshape(count, 6)
-        return np.packbits(stream, axis=1, bitorder="little").reshape(-1)
-    shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    mask = np.uint8((1 << bits) - 1)
-    return np.ascontiguousarray(((data[:, None] >> shifts) & mask).reshape(-1)[:count])
-
-
-def _pack_bits(codes: Array, bits: int) -> Array:
-    if bits == 6:
-        return np.packbits(np.unpackbits(codes[:, None], axis=1, bitorder="little")[:, :6].reshape(-1), bitorder="little")
-    per_byte = 8 // bits
-    padded = np.zeros(-(-len(codes) // per_byte) * per_byte, np.uint8)
-    padded[: len(codes)] = codes & np.uint8((1 << bits) - 1)
-    shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    packed: Array = np.bitwise_or.reduce(padded.reshape(-1, per_byte) << shifts, axis=1)
-    return packed.astype(np.uint8)

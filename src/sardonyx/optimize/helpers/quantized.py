@@ -32,7 +32,6 @@ __all__ = [
     "dequantized",
     "is_quantized",
     "limits_of",
-    "pack_rows",
     "quantized",
     "scale_of",
     "triple",
@@ -169,14 +168,6 @@ def is_quantized(value: Value) -> bool:
 def limits_of(dtype: DataType) -> tuple[int, int]:
     """Return the least and the greatest integer of a quantized type; raises KeyError for another."""
     return _RANGES[dtype]
-
-
-def pack_rows(array: Array, bits: int) -> Array:
-    """Return rows of uint8 numbers as bytes: two of 4 bits each, the first in the low half, an odd last one alone, or one of 8."""
-    if bits == 8:
-        return array
-    even = np.pad(array, ((0, 0), (0, array.shape[1] % 2)))
-    return np.asarray(even[:, ::2] | (even[:, 1::2] << 4))
 
 
 _RANGES = {

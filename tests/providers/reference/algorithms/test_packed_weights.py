@@ -1,4 +1,4 @@
-"""Unpacking numbers of 2, 4 and 8 bits."""
+"""Unpacking numbers of 2 to 8 bits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.algorithms.packed_weights import BITS, unpack
+from sardonyx.providers.reference.algorithms.packed_weights import BITS, WIDTHS, unpack
 
 
 @pytest.mark.parametrize("bits", BITS)
@@ -31,7 +31,16 @@ def test_views_and_empty_arrays() -> None:
     assert unpack(np.zeros((3, 0), np.uint8), 2).shape == (3, 0)
 
 
+@pytest.mark.parametrize("bits", set(WIDTHS) - set(BITS))
+def test_widths_that_fill_no_bytes(bits: int) -> None:
+    """Numbers follow one another across the ends of bytes."""
+    packed = np.arange(2 * bits, dtype=np.uint8).reshape(2, bits) * 37
+    whole = [int.from_bytes(row.tobytes(), "little") for row in packed]
+    expected = [[(row >> bits * place & (1 << bits) - 1) - 3 for place in range(8)] for row in whole]
+    np.testing.assert_array_equal(unpack(packed, bits, 3), expected)
+
+
 def test_other_widths_are_an_error() -> None:
-    """Numbers of 3 bits do not fill bytes."""
-    with pytest.raises(InvalidArgument, match="bits is 3"):
-        unpack(np.zeros(1, np.uint8), 3)
+    """From 2 to 8 bits there are."""
+    with pytest.raises(InvalidArgument, match="bits is 9"):
+        unpack(np.zeros(1, np.uint8), 9)

@@ -51,6 +51,7 @@ from sardonyx.optimize.rules.quantize.propagate_quantization import PROPAGATE_DE
 from sardonyx.optimize.rules.quantize.quantize_as_uint8 import QUANTIZE_AS_UINT8
 from sardonyx.optimize.rules.quantize.quantize_weights import QUANTIZE_BIAS, QUANTIZE_WEIGHTS
 from sardonyx.optimize.rules.quantize.skip_requantization import SKIP_REQUANTIZATION, SKIP_REQUANTIZATION_OF_MOVES
+from sardonyx.optimize.rules.quantize.sort_nbits_groups import SORT_NBITS_GROUPS
 
 __all__ = ["BASIC", "DECOMPOSITIONS", "EXTENDED", "LATE_FUSIONS"]
 
@@ -69,6 +70,7 @@ DECOMPOSITIONS: tuple[Rule, ...] = (
 """Rules that take fused operators apart, at level BASIC before all others."""
 
 BASIC: tuple[Rule, ...] = (
+    SORT_NBITS_GROUPS,
     DEQUANTIZE_SCALED_WEIGHTS,
     MERGE_QUANTIZATIONS,
     QUANTIZE_AS_UINT8,

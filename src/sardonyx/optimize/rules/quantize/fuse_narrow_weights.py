@@ -18,12 +18,13 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.bit_fields import pack_bits
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Tensor, Value
 from sardonyx.ops.views.matmul import Gemm
 from sardonyx.ops.views.quantize import Quantization
 from sardonyx.optimize.contract import Level
-from sardonyx.optimize.helpers.quantized import NO_QUANTIZATION, dequantized, pack_rows
+from sardonyx.optimize.helpers.quantized import NO_QUANTIZATION, dequantized
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -127,10 +128,10 @@ def _replace(op: Builder, match: Match, learned: _Weights) -> Value:
     blocks = -(-K // block)
     padded = np.zeros((N, blocks * block), np.uint8)
     padded[:, :K] = learned.numbers
-    name, packed = match["w"].name, pack_rows(padded, bits).reshape(N, blocks, block * bits // 8)
+    name, packed = match["w"].name, pack_bits(padded, bits).reshape(N, blocks, block * bits // 8)
     inputs: list[Value | None] = [match["a"], op.constant(packed, f"{name}/packed")]
     inputs.append(op.constant(np.ascontiguousarray(learned.scales), f"{name}/scales"))
-    inputs.append(op.constant(pack_rows(np.ascontiguousarray(learned.zeros), bits), f"{name}/zero_points"))
+    inputs.append(op.constant(pack_bits(np.ascontiguousarray(learned.zeros), bits), f"{name}/zero_points"))
     bias = match.tensor("bias") if match.root.op_type == "Gemm" and match.get("bias") is not None else None
     if bias is not None:
         inputs += [None, op.constant(bias.numpy().reshape(-1))]

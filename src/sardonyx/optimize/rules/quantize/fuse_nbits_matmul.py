@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from sardonyx.bit_fields import pack_bits
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Value
 from sardonyx.ops.views.quantize import Quantization
-from sardonyx.optimize.helpers.quantized import pack_rows
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -59,11 +59,11 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     blocks = -(-K // block)
     padded = np.zeros((N, blocks * block), np.uint8)
     padded[:, :K] = numbers
-    packed = op.constant(pack_rows(padded, bits).reshape(N, blocks, block * bits // 8), f"{name}/packed")
+    packed = op.constant(pack_bits(padded, bits).reshape(N, blocks, block * bits // 8), f"{name}/packed")
     inputs: list[Value | None] = [match["a"], packed, op.constant(np.ascontiguousarray(scales.numpy().T), f"{name}/scales")]
     if zeros is not None or shift == 0:
         given = np.zeros((blocks, N), np.uint8) if zeros is None else _unsigned(zeros.numpy(), shift)
-        inputs.append(op.constant(pack_rows(np.ascontiguousarray(given.T), bits), f"{name}/zero_points"))
+        inputs.append(op.constant(pack_bits(np.ascontiguousarray(given.T), bits), f"{name}/zero_points"))
     return op.MatMulNBits(*inputs, K=K, N=N, bits=bits, block_size=block, _domain="com.microsoft")
 
 

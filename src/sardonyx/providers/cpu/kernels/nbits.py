@@ -1,4 +1,6 @@
-"""MatMulNBits of com.microsoft: products with weights of 2, 4 or 8 bits, which are decoded as they are multiplied.
+"""MatMulNBits of com.microsoft: products with weights of 2 to 8 bits, which are decoded as they are multiplied.
+
+Numbers of other widths than 2, 4 and 8 are stored in the next of these.
 
 accuracy_level 4, on processors with dot products of bytes     rows are rounded to 8 bits by blocks, integers multiplied
 else                                                           weights are decoded: (number - zero point) x scale in float32
@@ -9,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.bit_fields import unpack_bits
 from sardonyx.codegen.emit.dots import has_dot4
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.module import Module
@@ -50,7 +53,8 @@ from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
 _B, _SCALES, _ZERO_POINTS, _GROUPS, _BIAS = range(1, 6)
-_BITS = (2, 4, 8)
+_STORED_BITS = {2: 2, 3: 4, 4: 4, 5: 8, 6: 8, 7: 8, 8: 8}
+"""Bits of a number -> bits that it is stored in."""
 _LEAST_BLOCK = 16
 _BYTES = 4
 """The accuracy level that allows rows of int8. Source: com.microsoft MatMulNBits."""
@@ -64,6 +68,8 @@ class NBitsSpec:
     """Rows of the weights."""
     N: int
     """Columns of the weights."""
+    bits: int
+    """Of a weight in the model."""
     panels: BlockPanels
     """How they are stored."""
     product: ProductSpec
@@ -77,7 +83,7 @@ def claim(node: Node) -> NBitsSpec | str:
     K, N, bits, size = (node.integer(name, 4 if name == "bits" else 0) for name in ("K", "N", "bits", "block_size"))
     level = node.integer("accuracy_level", 0)
     a, zero_points, bias = given(node.inputs[0]), node.input(_ZERO_POINTS), node.input(_BIAS)
-    if bits not in _BITS or size < _LEAST_BLOCK or size & (size - 1) or K < 1 or N < 1 or node.flag("weight_prepacked"):
+    if bits not in _STORED_BITS or size < _LEAST_BLOCK or size & (size - 1) or K < 1 or N < 1 or node.flag("weight_prepacked"):
         return f"{bits} bits in blocks of {size}, {K} rows and {N} columns of weights"
     if node.input(_GROUPS) is not None:
         return "g_idx is given"
@@ -85,9 +91,11 @@ def claim(node: Node) -> NBitsSpec | str:
         return f"A of shape {a.shape} does not end in {K}"
     if {a.dtype, given(node.inputs[_SCALES]).dtype, node.outputs[0].dtype} != {DataType.FLOAT}:
         return f"products of {a.dtype} with scales of {given(node.inputs[_SCALES]).dtype}"
-    zero = None if zero_points is None else _ZERO_TYPES.get(zero_points.dtype)
-    if zero_points is not None and zero is None:
-        return f"zero points of type {zero_points.dtype}"
+    zero = None if zero_points is None and _STORED_BITS[bits] == bits else U8
+    if zero_points is not None:
+        zero = _ZERO_TYPES.get(zero_points.dtype)
+        if zero is None:
+            return f"zero points of type {zero_points.dtype}"
     blocks = -(-K // size)
     sizes = {_B: N * blocks * size * bits // 8, _SCALES: N * blocks}
     if zero_points is not None:
@@ -97,9 +105,8 @@ def claim(node: Node) -> NBitsSpec | str:
         return problem
     if bias is not None and (bias.shape != (N,) or access_of(node.outputs[0].shape, bias) != COLUMN):
         return f"a bias of {bias.dtype} of shape {bias.shape}"
-    return NBitsSpec(
-        K, N, BlockPanels(bits, size, zero), ProductSpec(False, bias is not None, (COLUMN, WHOLE)), level == _BYTES and zero != F32
-    )
+    panels = BlockPanels(_STORED_BITS[bits], size, zero)
+    return NBitsSpec(K, N, bits, panels, ProductSpec(False, bias is not None, (COLUMN, WHOLE)), level == _BYTES and zero != F32)
 
 
 _ZERO_TYPES: dict[DataType | None, Type] = {DataType.UINT8: U8, DataType.FLOAT: F32}
@@ -126,7 +133,7 @@ def lower(low: Lowering, group: Group, spec: NBitsSpec) -> None:
     weights, in_bytes = given(node.inputs[_B]).constant, spec.allows_bytes and has_dot4(low.target)
     blocks = spec.panels
     panels = DotPanels(blocks.bits, blocks.block_size, blocks.zero) if in_bytes else blocks
-    packed = low.packed(_packed, weights, panels, spec.K, spec.N, *others, width, of=node.inputs[_B])
+    packed = low.packed(_packed, weights, panels, spec.bits, spec.K, spec.N, *others, width, of=node.inputs[_B])
     left = low.of(node.inputs[0])
     if isinstance(panels, DotPanels):
         _multiply_bytes(low, group, spec, left, packed, panels)
@@ -187,29 +194,26 @@ def _multiply_bytes(low: Lowering, group: Group, spec: NBitsSpec, left: Buffer, 
     expr, reads = tail_of(low, group, group.node.input(_BIAS))
     result = low.result(group.result)
     symbol = low.kernel(DotBlocksKernel(panels, expr, ways_of(result, reads)))
-    buffers, precision = [rounded, packed, result, *map(low.of, reads)], with_weights(BYTES, f"{panels.bits} bits")
+    buffers, precision = [rounded, packed, result, *map(low.of, reads)], with_weights(BYTES, f"{spec.bits} bits")
     low.step(group, symbol, buffers, writes=[2], plan=plan, precision=precision)
 
 
-def _packed(weights: Tensor, panels: BlockLayout, K: int, N: int, scales: Value, zero_points: Value | None, width: int) -> Array:
+def _packed(
+    weights: Tensor, panels: BlockLayout, bits: int, K: int, N: int, scales: Value, zero_points: Value | None, width: int
+) -> Array:
     """Return the panels of weights (N, blocks, bytes of a block)."""
     blocks = -(-K // panels.block_size)
     packed = weights.numpy().reshape(N, blocks, -1)
     factors = _elements(scales).reshape(N, blocks)
     zeros = None if zero_points is None else _elements(zero_points).reshape(N, -1)
     if zeros is not None and panels.zero == U8:
-        zeros = _numbers(zeros, panels.bits)[:, :blocks]
-    return panels.pack(lambda columns: _numbers(packed[columns], panels.bits), factors, zeros, width)
+        zeros = unpack_bits(zeros, bits)[:, :blocks]
+    elif panels.zero == U8:
+        zeros = np.full((N, blocks), 1 << (bits - 1), np.uint8)
+    return panels.pack(lambda columns: unpack_bits(packed[columns], bits), factors, zeros, width)
 
 
 def _elements(value: Value) -> Array:
     if value.constant is None:
         raise ValueError(f"{value!r} is no constant")
     return value.constant.numpy()
-
-
-def _numbers(packed: Array, bits: int) -> Array:
-    """Return the numbers of bytes along the last axis, the first in the lowest bits."""
-    shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    numbers: Array = (packed[..., None] >> shifts & np.uint8((1 << bits) - 1)).reshape(*packed.shape[:-1], -1)
-    return numbers

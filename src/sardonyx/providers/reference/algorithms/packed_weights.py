@@ -1,6 +1,6 @@
-"""Weights of 2, 4 or 8 bits, packed along their last axis with the low bits first, as numbers of float32.
+"""Weights of 2 to 8 bits, packed along their last axis with the low bits first, as numbers of float32.
 
-A byte holds 8 / bits numbers; a table turns each byte into all of them at once, so that unpacking is one look-up.
+Of 2, 4 and 8 bits a byte holds 8 / bits numbers; a table turns each byte into all of them at once: unpacking is one look-up.
 """
 
 from __future__ import annotations
@@ -9,19 +9,24 @@ import functools
 
 import numpy as np
 
+from sardonyx.bit_fields import unpack_bits
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 
-__all__ = ["BITS", "unpack"]
+__all__ = ["BITS", "WIDTHS", "unpack"]
 
 BITS = (2, 4, 8)
+"""The widths that fill bytes."""
+WIDTHS = range(2, 9)
 """The widths that `unpack` takes."""
 
 
 def unpack(packed: Array, bits: int, offset: int = 0) -> Array:
     """Return the numbers of uint8 `packed`, minus `offset`, as a new float32 array whose last axis is 8 / bits times as long."""
+    if bits not in WIDTHS:
+        raise InvalidArgument(f"bits is {bits}; expected {WIDTHS[0]} to {WIDTHS[-1]}")
     if bits not in BITS:
-        raise InvalidArgument(f"bits is {bits}; expected one of {BITS}")
+        return unpack_bits(packed, bits).astype(np.float32) - np.float32(offset)
     table = _table(bits, offset)
     per_byte = 8 // bits
     if packed.size == 0:

@@ -146,7 +146,7 @@ def test_MatMulNBits_keeps_half_types_and_works_in_blocks_of_rows() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"bits": 3}, "bits is 3"),
+        ({"bits": 9}, "bits is 9"),
         ({"block_size": 24}, "block_size 24"),
         ({"K": 48}, "must be K, 48"),
         ({"N": 8}, "N 8"),

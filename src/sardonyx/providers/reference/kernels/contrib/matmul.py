@@ -9,7 +9,7 @@ import numpy as np
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir.attribute import AttributeValue
-from sardonyx.providers.reference.algorithms.packed_weights import unpack
+from sardonyx.providers.reference.algorithms.packed_weights import BITS, WIDTHS, unpack
 from sardonyx.providers.reference.algorithms.precision import widen
 from sardonyx.providers.reference.algorithms.product import check_product, multiply
 from sardonyx.providers.reference.kernels.delegate import activate, run_standard
@@ -214,7 +214,7 @@ def matmul_n_bits(
     for start in range(0, N, step):
         part = slice(start, min(N, start + step))
         zero_part = None if zero is None else zero[part]
-        if len(rows) <= _FEW_ROWS and groups is None:
+        if len(rows) <= _FEW_ROWS and groups is None and bits in BITS:
             y[:, part] = _multiply_few(rows, packed[part], bits, scale[part], zero_part)
             continue
         weights = unpack(packed[part], bits, 0 if zero is not None else 1 << (bits - 1))
@@ -283,8 +283,8 @@ def _check_packed(a: Array, b: Array, scales: Array, K: int, N: int, bits: int, 
     """Return the number of blocks; raises InvalidArgument where shapes and attributes disagree."""
     if prepacked:
         raise InvalidArgument(f"weight_prepacked is {prepacked}: the weights are in a layout of a CUDA kernel; export them with 0")
-    if bits not in (2, 4, 8) or block_size < 16 or block_size & (block_size - 1):
-        raise InvalidArgument(f"bits is {bits} and block_size {block_size}; expected 2, 4 or 8, and a power of two from 16 on")
+    if bits not in WIDTHS or block_size < 16 or block_size & (block_size - 1):
+        raise InvalidArgument(f"bits is {bits} and block_size {block_size}; expected 2 to 8, and a power of two from 16 on")
     if a.ndim < 1 or a.shape[-1] != K:
         raise InvalidArgument(f"A has shape {a.shape}; its last dimension must be K, {K}")
     blocks = -(-K // block_size)
