@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from sardonyx.cli.console import decimals, open_session, print_pairs, print_table, progress, readable_errors
-from sardonyx.errors import InvalidGraph
+from sardonyx.cli.console import chosen_providers, decimals, open_session, print_pairs, print_table, progress, readable_errors
+from sardonyx.errors import InvalidArgument, InvalidGraph
 
 
 def test_errors_of_the_engine_become_one_line_and_status_1(capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,3 +83,17 @@ def test_without_a_folder_for_temporary_files_commands_say_which_variable_names_
 def test_small_numbers_have_three_digits(least: float, expected: int) -> None:
     """Up to six decimals; others have three decimals."""
     assert decimals(least) == expected
+
+
+@pytest.mark.parametrize("name", ["cpu", "CPU", "CPUExecutionProvider", "cpuexecutionprovider"])
+def test_a_provider_has_its_name_in_any_case(name: str) -> None:
+    """With its ending or without."""
+    assert chosen_providers([name]) == ["CPUExecutionProvider"]
+
+
+def test_a_name_of_no_provider_is_an_error() -> None:
+    """With the nearest, or with all that there are."""
+    with pytest.raises(InvalidArgument, match="did you mean 'CPUExecutionProvider'"):
+        chosen_providers(["CPUExecutionProvidr"])
+    with pytest.raises(InvalidArgument, match="there is no provider 'tpu'; available are CPUExecutionProvider"):
+        chosen_providers(["tpu"])

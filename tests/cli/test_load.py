@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -94,3 +95,78 @@ def test_a_provider_that_cannot_be_made_is_named(invoke: Callable[..., Result], 
     result = invoke("run", model_file, "--random", "--load", file)
     assert result.exit_code == 1
     assert "the provider Mine cannot be made without arguments" in result.stderr
+
+
+SLOW = """
+import time
+
+import numpy as np
+
+from beside import SECONDS
+from sardonyx.provider import HOST, Bound, Capability, Claims, Layout
+
+
+class Slow:
+    name, preferred_layout, memory = "SlowExecutionProvider", Layout.NCHW, HOST
+
+    def capabilities(self, view):
+        return Claims([Capability((node,)) for node in view.nodes if node.op_type == "Relu"])
+
+    def compile(self, partition, bodies):
+        return Program()
+
+    def save(self, partition, program):
+        return b"slow"
+
+    def load(self, partition, content):
+        return Program()
+
+
+class Program:
+    makes_outputs = True
+
+    def bind(self, shapes):
+        return Bound((None,))
+
+    def run(self, bound, inputs, outputs, scratch):
+        time.sleep(SECONDS)
+        return [np.maximum(inputs[0], 0)]
+"""
+
+
+@pytest.fixture
+def provider_file(tmp_path: Path) -> Path:
+    """A file with a provider that takes its time, which imports what lies beside it."""
+    (tmp_path / "beside.py").write_text("SECONDS = 0.02")
+    file = tmp_path / "slow_provider.py"
+    file.write_text(SLOW)
+    return file
+
+
+@pytest.fixture(autouse=True)
+def own_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders of loaded files are forgotten afterwards."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "beside", raising=False)
+
+
+def test_bench_runs_a_provider_of_a_file(invoke: Callable[..., Result], model_file: Path, provider_file: Path) -> None:
+    """The process of the engine loads it, too: no other takes its place unsaid."""
+    quick = ("--count", "2", "--warmup", "0", "--starts", "1", "--turns", "1", "--json")
+    done = invoke("bench", model_file, "--load", provider_file, "--provider", "slow", *quick)
+    assert json.loads(done.stdout)["engines"][0]["latency_ms"]["min"] > 20
+
+
+def test_placements_of_a_provider_of_a_file_are_measured(
+    invoke: Callable[..., Result], model_file: Path, provider_file: Path, tmp_path: Path
+) -> None:
+    """By its name, which may be short."""
+    arguments = ("--load", provider_file, "--provider", "Slow", "-o", tmp_path / "p.json", "--json")
+    facts = json.loads(invoke("profile", model_file, "--placement", *arguments).stdout)
+    assert facts["runs_ms"]["SlowExecutionProvider"] > 20
+
+
+def test_a_provider_of_a_file_compiles_ahead(invoke: Callable[..., Result], model_file: Path, provider_file: Path) -> None:
+    """With what it keeps of its programs."""
+    done = invoke("compile", model_file, "--load", provider_file, "--provider", "SlowExecutionProvider", "--json")
+    assert json.loads(done.stdout)["programs"]["SlowExecutionProvider"] == 1

@@ -49,6 +49,11 @@ class _Changes(FusingProvider):
         return Claims()
 
 
+class _Single(FusingProvider):
+    def capabilities(self, view: GraphView) -> Claims:
+        return Claims([Capability(view.nodes[0])])  # type: ignore[arg-type]
+
+
 class _Raises(FusingProvider):
     def capabilities(self, view: GraphView) -> Claims:
         raise KeyError("no table")
@@ -57,6 +62,7 @@ class _Raises(FusingProvider):
 @pytest.mark.parametrize(
     ("provider", "message"),
     [
+        (_Single((), "Odd"), r"Odd claims Capability\(nodes=<Relu.*; nodes and reads are tuples: Capability\(\(node,\)\)"),
         (_Changes((), "Odd"), "Odd changed the graph when it was asked"),
         (_Raises((), "Odd"), "Odd raised when asked for its capabilities: KeyError"),
     ],

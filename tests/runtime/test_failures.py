@@ -150,3 +150,22 @@ def test_what_comes_from_a_device_must_be_the_tensor_there(value: Any) -> None:
     check_copy(np.zeros((2, 4), np.float32), (2, 4), step)
     with pytest.raises(EPFail, match=r"Toy copied a tensor of shape \(2, 4\) from pretended:0 to .*, but the graph has float of"):
         check_copy(value, (2, 4), step)
+
+
+class _Tensor:
+    def __init__(self, shape: object) -> None:
+        self.shape = shape
+
+
+def test_a_tensor_that_a_program_makes_on_a_device_has_a_shape_of_the_graph() -> None:
+    """What it shows as `shape` is checked, since the program of a neighbour would be blamed for it."""
+    program: Any = _Program(makes_outputs=True)
+    step = ProgramStep(program, "part_0", "Toy", DeviceMemory(), (), (0,), (), (FLOATS,))
+    with pytest.raises(
+        EPFail, match=r"Toy returned a tensor of shape \(2, 5\) for output 0 of partition part_0, but the graph has"
+    ):
+        check_values([_Tensor((2, 5))], (), step)
+    with pytest.raises(EPFail, match=r"Toy returned a tensor of shape 'wide' for output 0"):
+        check_values([_Tensor("wide")], (), step)
+    for fitting in (_Tensor((2, 4)), object()):
+        check_values([fitting], (), step)

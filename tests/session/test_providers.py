@@ -67,6 +67,17 @@ def test_a_provider_that_is_not_available_is_passed_over_with_a_warning() -> Non
         assert requested(["CPUExecutionprovider"], None, ()) == []
 
 
+def test_a_class_is_no_provider() -> None:
+    """The message says how to make one of it."""
+
+    class Mine:
+        name = "Mine"
+        capabilities = compile = None
+
+    with pytest.raises(InvalidArgument, match=r"got the class Mine; write Mine\(\)"):
+        requested([Mine], None, ())  # type: ignore[list-item]
+
+
 def test_options_without_providers_are_ignored() -> None:
     """As onnxruntime does."""
     assert [name for name, _, _ in requested(None, [{"a": 1}], ())] == [CPU, REFERENCE]

@@ -15,6 +15,7 @@ from sardonyx.cli.bench_tables import describe_engines, print_engines
 from sardonyx.cli.bench_worker import ENGINES
 from sardonyx.cli.completions import ModelPath
 from sardonyx.cli.console import (
+    chosen_providers,
     fail,
     json_option,
     open_session,
@@ -77,7 +78,8 @@ def bench(
         del session
     threads = options.intra_op_num_threads or config.num_threads() or available_processors()
     loaded = click.get_current_context().params["loaded"]
-    job = Job(str(Path(model).resolve()), feed, options, provider_names, loaded, threads, streams)
+    providers = [item if isinstance(item, str) else item.name for item in chosen_providers(provider_names)]
+    job = Job(str(Path(model).resolve()), feed, options, providers, loaded, threads, streams)
     found = [Measured(name) for name in names]
     with readable_errors(), tempfile.TemporaryDirectory(prefix="sardonyx-bench-") as folder:
         _measure(found, job, Path(folder), (duration, count, warmup), turns, starts, cold=cold)

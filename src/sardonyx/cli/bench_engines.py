@@ -19,6 +19,7 @@ from typing import IO, Any, Self
 
 from sardonyx import config
 from sardonyx.cli import bench_worker
+from sardonyx.cli.load import module_name
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import Fail
 from sardonyx.session.options import SessionOptions
@@ -222,7 +223,7 @@ class _Pickler(pickle.Pickler):
 
     def __init__(self, file: IO[bytes], loaded: Sequence[str]) -> None:
         super().__init__(file)
-        names = [bench_worker.module_name(path) for path in loaded]
+        names = [module_name(path) for path in loaded]
         items = [(name, key, item) for name in names for key, item in vars(sys.modules[name]).items()]
         self._names = {id(item): (name, key) for name, key, item in items if hasattr(item, "definitions")}
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import copy
 import functools
 import importlib
-import importlib.util
 import json
 import os
 import pickle
@@ -22,19 +21,19 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
-__all__ = ["ENGINES", "main", "measure", "memory_bytes", "module_name"]
+__all__ = ["ENGINES", "main", "measure", "memory_bytes"]
 
 Run = Callable[[], object]
 
 
 def _sardonyx(request: Mapping[str, Any], feed: Mapping[str, Any]) -> Callable[[], Run]:
     sardonyx: Any = importlib.import_module("sardonyx")
-    for path in request["loaded"]:
-        _load(path)
+    made = _loaded(sardonyx, request["loaded"])
     with open(request["options"], "rb") as file:
         options = _Unpickler(file).load()
     options.intra_op_num_threads = request["threads"]
-    session = sardonyx.InferenceSession(request["model"], options, providers=request["providers"] or None)
+    providers = [made.get(name, name) for name in request["providers"]]
+    session = sardonyx.InferenceSession(request["model"], options, providers=providers or None)
     return lambda: functools.partial(session.run, None, feed)
 
 
@@ -44,18 +43,12 @@ class _Unpickler(pickle.Unpickler):
         return getattr(sys.modules[module], name)
 
 
-def module_name(path: str) -> str:
-    """Return the name of the module that `--load` makes of a Python file."""
-    return f"sardonyx_loaded_{os.path.splitext(os.path.basename(path))[0]}"
-
-
-def _load(path: str) -> None:
-    """Run a Python file as the module by which pickled options know it."""
-    name = module_name(path)
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is not None and spec.loader is not None:
-        module = sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+def _loaded(sardonyx: Any, paths: list[str]) -> dict[str, Any]:
+    """Run the files of `--load` as the modules by which pickled options know them; returns their providers by name."""
+    if not paths:
+        return {}
+    load: Any = importlib.import_module("sardonyx.cli.load")
+    return {provider.name: provider for provider in load.add_operators(sardonyx.SessionOptions(), paths)}
 
 
 def _onnxruntime(request: Mapping[str, Any], feed: Mapping[str, Any]) -> Callable[[], Run]:

@@ -10,6 +10,7 @@ import click
 
 from sardonyx.cli.completions import ModelPath
 from sardonyx.cli.console import (
+    chosen_providers,
     force_option,
     json_option,
     open_session,
@@ -50,10 +51,9 @@ def compile_ahead(
     chosen = options.copy()
     chosen.add_session_config_entry("ep.enable_weightless", str(int(weightless)))
     options.add_session_config_entry("ep.context_source_model_path", model)
-    for name in provider_names:
-        chosen.add_provider(name, {})
     with readable_errors():
-        ModelCompiler(chosen, model, embed_compiled_data_into_model=embed).compile_to_file(path)
+        providers = chosen_providers(provider_names) or None
+        ModelCompiler(chosen, model, embed_compiled_data_into_model=embed, providers=providers).compile_to_file(path)
         placements = open_session(str(path), provider_names, options).explain()
     programs = collections.Counter(item.provider for item in placements if item.op_type == "com.microsoft.EPContext")
     rest = len(placements) - programs.total()

@@ -26,6 +26,7 @@ from sardonyx.session.settings.keys import MEMORY_LIMITS
 from sardonyx.spelling import nearest
 
 __all__ = [
+    "chosen_providers",
     "decimals",
     "fail",
     "following",
@@ -206,15 +207,34 @@ def open_session(model: str | bytes, provider_names: Sequence[str], options: Ses
     Raises:
         InvalidArgument: a provider is not available.
     """
+    providers = chosen_providers(provider_names)
+    with following(model if isinstance(model, str) else "the model"):
+        return InferenceSession(model, options, providers=providers or None)
+
+
+def chosen_providers(names: Sequence[str]) -> list[str | Provider]:
+    """Return the providers of these names: objects of the files that `--load` names, or the names of those that are installed.
+
+    Args:
+        names: in any case, with or without "ExecutionProvider".
+
+    Raises:
+        InvalidArgument: a provider is not available.
+    """
     made = {provider.name: provider for provider in loaded_providers()}
     known = [*made, *get_available_providers()]
-    for name in provider_names:
-        if name not in known:
+    by_short_name = {_short_name(name): name for name in reversed(known)}
+    full_names = [name if name in known else by_short_name.get(_short_name(name), "") for name in names]
+    for name, full_name in zip(names, full_names, strict=True):
+        if not full_name:
             close = nearest(name, known)
             advice = f"did you mean {close!r}?" if close else f"available are {', '.join(known)}"
             raise InvalidArgument(f"there is no provider {name!r}; {advice}")
-    with following(model if isinstance(model, str) else "the model"):
-        return InferenceSession(model, options, providers=[made.get(name, name) for name in provider_names] or None)
+    return [made.get(name, name) for name in full_names]
+
+
+def _short_name(provider: str) -> str:
+    return provider.lower().removesuffix("executionprovider")
 
 
 def decimals(least: float) -> int:

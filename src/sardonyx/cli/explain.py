@@ -11,6 +11,7 @@ import click
 
 from sardonyx.cli.completions import ModelPath, complete_operators, complete_providers
 from sardonyx.cli.console import (
+    chosen_providers,
     fail,
     json_option,
     open_session,
@@ -188,7 +189,7 @@ def _print_nodes(placements: Sequence[Placement]) -> None:
 def _print_fusions(model: str, provider_names: Sequence[str], options: SessionOptions, node: str, as_json: bool) -> None:
     with readable_errors():
         settings = read_settings(options)
-        chosen = choose_providers(provider_names or None, None, options.providers, settings)
+        chosen = choose_providers(chosen_providers(provider_names) or None, None, options.providers, settings)
         report = explain_fusions(Source.of(model), settings, chosen.providers, node)
     if as_json:
         print_json(dataclasses.asdict(report))

@@ -12,10 +12,10 @@ import click
 
 from sardonyx.cli.completions import ModelPath
 from sardonyx.cli.console import (
+    chosen_providers,
     fail,
     following,
     json_option,
-    loaded_providers,
     print_json,
     print_text,
     provider_option,
@@ -111,9 +111,8 @@ class _Loader:
     """Loads models with the providers and options of the command."""
 
     def __init__(self, options: SessionOptions, provider_names: Sequence[str], variant: str) -> None:
-        made = {provider.name: provider for provider in loaded_providers()}
         self._options, self._variant = options, variant
-        self._providers = [made.get(name, name) for name in provider_names] or None
+        self._providers = chosen_providers(provider_names) or None
 
     def load(self, model: str) -> Generator:
         """Return the generator of a folder or file, with a progress bar over the stages of its sessions."""

@@ -11,10 +11,10 @@ import click
 
 from sardonyx.cli.completions import ModelPath
 from sardonyx.cli.console import (
+    chosen_providers,
     fail,
     force_option,
     json_option,
-    loaded_providers,
     print_json,
     print_table,
     progress,
@@ -102,8 +102,7 @@ def _write_page(
     """Write the page, with a progress bar over its stages."""
     if not page.absolute().parent.is_dir():
         fail(f"there is no folder {str(page.parent)!r} to write {page.name} into")
-    made = {provider.name: provider for provider in loaded_providers()}
-    providers = [made.get(name, name) for name in provider_names]
+    providers = chosen_providers(provider_names)
     with progress(f"inspecting {model}", len(_STEPS)) as advance:
         found = inspect_model(
             model, describe, providers=providers, options=options, feed=feed, profile=profile, on_step=lambda label: advance(label)

@@ -18,7 +18,7 @@ from sardonyx.formats.registry import register_format
 from sardonyx.provider import Provider
 from sardonyx.session.options import SessionOptions
 
-__all__ = ["add_operators", "load_option"]
+__all__ = ["add_operators", "load_option", "module_name"]
 
 load_option = click.option(
     "--load",
@@ -60,13 +60,21 @@ def add_operators(options: SessionOptions, paths: Iterable[str]) -> list[Provide
     return providers
 
 
+def module_name(path: str) -> str:
+    """Return the name of the module that `--load` makes of a Python file."""
+    return f"sardonyx_loaded_{Path(path).stem}"
+
+
 def _module_of(path: str) -> ModuleType:
-    name = f"sardonyx_loaded_{Path(path).stem}"
+    """Run a file as a module; it may import what lies beside it, as a script may, behind all else that there is."""
+    name, folder = module_name(path), str(Path(path).resolve().parent)
     spec = importlib.util.spec_from_file_location(name, path)
     if not Path(path).is_file():
         raise NoSuchFile(f"{path} is not there; --load takes a Python file")
     if spec is None or spec.loader is None:
         raise InvalidArgument(f"{path} is no Python file; --load takes one whose name ends in .py")
+    if folder not in sys.path:
+        sys.path.append(folder)
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

@@ -95,7 +95,7 @@ def profile(
     if placement:
         if output is None:
             fail("--placement writes what it finds: give -o FILE.json")
-        measure_placement(model, output, (inputs, dims, ranges, seed), provider_names, as_json=as_json)
+        measure_placement(model, output, (inputs, dims, ranges, seed), provider_names, options, as_json=as_json)
         return
     with readable_errors():
         events, types, sizes = _measured(model, options, provider_names, (inputs, dims, ranges, seed), runs, warmup)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import click
 
-from sardonyx.cli.console import open_session, print_json, print_table, progress, readable_errors
+from sardonyx.cli.console import chosen_providers, open_session, print_json, print_table, progress, readable_errors
 from sardonyx.cli.feeds import make_feed
 from sardonyx.partition.measured import MEASURED, is_worth_it
 from sardonyx.partition.profile import Profile, save_profile
@@ -27,17 +27,18 @@ def measure_placement(
     output: Path,
     feeding: Feeding,
     provider_names: Sequence[str],
+    options: SessionOptions,
     *,
     as_json: bool,
 ) -> None:
     """Measure each operator of a model on each provider, write that to `output` and print how long runs take."""
     with readable_errors():
-        names = list(provider_names) or None
-        session = open_session(model, provider_names)
+        providers = chosen_providers(provider_names) or None
+        session = open_session(model, provider_names, options)
         feed = make_feed(session, *feeding)
         with progress("measuring", 1) as advance:
             found = profile_placement(
-                model, SessionOptions(), make_providers(requested(names, None, ())), feed, lambda label: advance(label, 0)
+                model, options, make_providers(requested(providers, None, ())), feed, lambda label: advance(label, 0)
             )
         save_profile(found, output)
     facts = _describe(found)

@@ -90,6 +90,9 @@ def _checked(answer: object, offered: set[Node], graph: Graph) -> tuple[Claims, 
     for capability in given:
         if not isinstance(capability, Capability):
             return Claims(), f"claims {capability!r:.200}; a claim is a Capability"
+        listed: tuple[object, object] = (capability.nodes, capability.reads)
+        if not all(isinstance(item, Iterable) for item in listed):
+            return Claims(), f"claims {capability!r:.200}; nodes and reads are tuples: Capability((node,))"
         check_cancelled()
         claimed.append(dataclasses.replace(capability, nodes=tuple(capability.nodes), reads=tuple(capability.reads)))
     problems = (_problem_of_claim(capability, offered, graph) for capability in claimed)

@@ -123,11 +123,12 @@ def check_values(values: object, outputs: Sequence[OnnxValue], step: ProgramStep
         if given is not None and values[index] is not given:
             found = f"returned another tensor for output {index} of {step.part} than the one that it was given"
             raise _breach(step, f"{found}; fill that one, or let bind return None for it")
-    if step.memory.name == HOST.name:
-        for index, (value, wanted) in enumerate(zip(values, step.types, strict=False)):
-            if wanted is not None and not _is_tensor(value, wanted):
-                found = f"returned {_shown(value)} for {_output(step, index)}"
-                raise _breach(step, f"{found}, but the graph has {_of_graph(wanted)} there")
+    is_host = step.memory.name == HOST.name
+    for index, (value, wanted) in enumerate(zip(values, step.types, strict=False)):
+        if wanted is None or (_is_tensor(value, wanted) if is_host else _is_device_tensor(value, wanted)):
+            continue
+        shown = _shown(value) if is_host else f"a tensor of shape {getattr(value, 'shape', None)!r:.200}"
+        raise _breach(step, f"returned {shown} for {_output(step, index)}, but the graph has {_of_graph(wanted)} there")
 
 
 def check_copy(value: OnnxValue, shape: Shape | None, step: CopyStep) -> None:
@@ -142,6 +143,12 @@ def _is_tensor(value: OnnxValue, wanted: TensorType) -> bool:
     if not isinstance(value, (np.ndarray, np.generic)) or not wanted.allows(value.shape):
         return False
     return value.dtype == wanted.dtype.numpy or (wanted.dtype is DataType.STRING and value.dtype.kind in "OSTU")
+
+
+def _is_device_tensor(value: OnnxValue, wanted: TensorType) -> bool:
+    """Return whether a tensor of a device, of any class, may have the shape that it shows; all that can be asked of it."""
+    shape = getattr(value, "shape", None)
+    return shape is None or (isinstance(shape, tuple) and wanted.allows(shape))
 
 
 def _shown(value: OnnxValue) -> str:

@@ -76,7 +76,7 @@ def call(
         raise
     if values is not outputs:
         check_values(values, outputs, step)
-        if step.reads and step.memory.name == HOST.name:
+        if step.reads:
             check_sizes(step, [shape_of(value) for value in inputs], [shape_of(value) for value in values])
     return values
 
@@ -97,8 +97,9 @@ def copy(step: CopyStep, frame: list[OnnxValue]) -> None:
 
 
 def shape_of(value: OnnxValue) -> tuple[int, ...] | None:
-    """Return the shape of a tensor of any memory; None for what is no tensor."""
-    return value.shape if isinstance(value, np.ndarray) else getattr(value, "shape", None)
+    """Return the shape of a tensor of any memory; None for what is no tensor, or shows no tuple."""
+    shape = value.shape if isinstance(value, np.ndarray) else getattr(value, "shape", None)
+    return shape if isinstance(shape, tuple) else None
 
 
 def _store(step: ProgramStep, frame: list[OnnxValue], values: Sequence[OnnxValue]) -> None:

@@ -284,6 +284,8 @@ def _problem_of(provider: object) -> str | None:
 def _split(request: ProviderRequest) -> tuple[str, Mapping[str, object], Provider | None]:
     if isinstance(request, str):
         return request, {}, None
+    if isinstance(request, type):
+        raise InvalidArgument(f"a provider is an object, got the class {request.__name__}; write {request.__name__}()")
     if not isinstance(request, tuple) and hasattr(request, "capabilities"):
         name = getattr(request, "name", None)
         if not isinstance(name, str) or not name:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sardonyx import lazy_dataclasses as dataclasses
@@ -18,6 +18,7 @@ from sardonyx.forks import without_fork
 from sardonyx.session.context.data import ContextOutput, InitializerValue, OrtExternalInitializerInfo, WriteData
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.options import GraphOptimizationLevel, SessionOptions
+from sardonyx.session.providers import ProviderRequest
 
 __all__ = ["GetInitializerLocation", "ModelCompiler", "OrtCompileApiFlags"]
 
@@ -50,6 +51,7 @@ class ModelCompiler:
         flags: int = OrtCompileApiFlags.NONE,
         graph_optimization_level: GraphOptimizationLevel | None = None,
         get_initializer_location_func: GetInitializerLocation | None = None,
+        providers: Sequence[ProviderRequest] | None = None,
     ) -> None:
         """Make a compiler, which does nothing yet.
 
@@ -64,6 +66,8 @@ class ModelCompiler:
             get_initializer_location_func: is called with the name and the value of each weight of nodes that are not compiled, and
                 with where the model had it, if that was another file; returns where it is to be found, below the folder of the
                 compiled model, or None for in it.
+            providers: those of the session that compiles, as InferenceSession takes them, objects of yours among them; None for
+                those of `sess_options`.
 
         Raises:
             InvalidArgument: there is no model, or weights have two places.
@@ -74,6 +78,7 @@ class ModelCompiler:
             raise InvalidArgument("give external_initializers_file_path or get_initializer_location_func, not both")
         self._output = ContextOutput(locate=_wrapped(get_initializer_location_func), replaces=True)
         self._model, self._embed, self._flags = input_model_path_or_bytes, embed_compiled_data_into_model, OrtCompileApiFlags(flags)
+        self._providers = providers
         self._options = instance("sess_options", sess_options, SessionOptions).copy()
         if graph_optimization_level is not None:
             self._options.graph_optimization_level = graph_optimization_level
@@ -147,7 +152,7 @@ class ModelCompiler:
         entries = {"enable": "1", "file_path": str(path), "embed_mode": str(int(embed))}
         for name, text in entries.items():
             options.add_session_config_entry(f"ep.context_{name}", text)
-        InferenceSession(self._model, options)
+        InferenceSession(self._model, options, providers=self._providers)
         if OrtCompileApiFlags.ERROR_IF_NO_NODES_COMPILED in self._flags and not _has_contexts(path):
             raise Fail("Unable to compile any nodes: none of the session's providers keeps programs, or none claims a node")
 
