@@ -49,7 +49,7 @@ def fire(made: Model) -> int:
 
 
 @pytest.mark.parametrize("bits", [2, 3, 4, 8])
-@pytest.mark.parametrize("K", [80, 72])
+@pytest.mark.parametrize("K", [80, 72, 4096])
 @pytest.mark.parametrize("has_bias", [False, True])
 def test_fires_with_the_same_numbers(bits: int, K: int, has_bias: bool) -> None:
     """Also where the last block is short."""

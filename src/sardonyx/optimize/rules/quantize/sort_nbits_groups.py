@@ -34,14 +34,14 @@ def _pattern(op: PatternBuilder, a: Term, b: Term, scales: Term, groups: Term) -
 
 def _check(match: Match) -> str | Array:
     """Return the order of the rows."""
-    node, groups, b = match.root, match.constant("groups"), match.tensor("b")
+    node, groups, b = match.root, match.tensor("groups"), match.tensor("b")
     K, N, size, bits = (node.integer(name, 4 if name == "bits" else 0) for name in ("K", "N", "block_size", "bits"))
     if groups is None or b is None or min(K, N, size) < 1 or bits not in _WIDTHS:
         return "the weights have no known size"
     blocks = -(-K // size)
     if groups.size != K or b.size * 8 != N * blocks * size * bits:
         return f"{groups.size} groups and {b.size} bytes, expected {K} and {N * blocks * size * bits // 8}"
-    flat = groups.reshape(-1)
+    flat = groups.numpy().reshape(-1)
     if not np.array_equal(np.sort(flat, kind="stable"), _blocks_of(K, size)):
         return f"the groups are not as large as blocks of {size}"
     return np.argsort(flat, kind="stable")
@@ -68,10 +68,10 @@ def _blocks_of(K: int, size: int) -> Array:
 
 
 def _bytes(match: Match) -> Array:
-    found = match.constant("b")
+    found = match.tensor("b")
     if found is None:
         raise ValueError("the weights are no constant")
-    return found
+    return found.numpy()
 
 
 SORT_NBITS_GROUPS = Rule("sort_nbits_groups", _pattern, _replace, _check)
