@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -207,3 +208,70 @@ def test_a_compiled_model_shows_its_kernels(tmp_path: Path) -> None:
     steps = [event for event in _events(session.end_profiling()) if event["cat"] == "Node"]
     assert [event["name"] for event in steps] == ["MatMul+Exp_kernel_time"]
     assert steps[0]["args"]["output_type_shape"] == [{"float": [2, 3]}]
+
+
+BRANCHES = """graph(x: float[n, 3], k: bool) -> (y: float[n, 3], z: float[n, 3]) {
+w: float[3, 3] = ... 1
+a = MatMul(x, w) @left
+y = Exp(a) @left_end
+b = MatMul(x, w) @right
+c = Tanh(b) @right_middle
+z = If(k) {
+    then_branch = graph() -> (p: float[n, 3]) {
+        p = Exp(c) @inner
+    },
+    else_branch = graph() -> (q: float[n, 3]) {
+        q = Neg(c) @other
+    }
+}
+}"""
+
+
+def _problems(text: str) -> list[str]:
+    """Return what in a file breaks the rules of the Trace Event Format for complete events (ph X), each with its event."""
+    found = []
+    open_until: dict[tuple[int, int], list[float]] = {}
+    events = json.loads(text, parse_constant=lambda name: found.append(f"{name} is no JSON"))
+    for event in events:
+        kinds = {"name": str, "cat": str, "ph": str, "pid": int, "tid": int, "ts": (int, float), "dur": (int, float), "args": dict}
+        found += [f"{key}: {event}" for key, kind in kinds.items() if not isinstance(event.get(key), kind)]
+        found += [f"before the start: {event}" for key in ("ts", "dur") if event[key] < 0]
+    for event in sorted(events, key=lambda item: (item["ts"], -item["dur"])):
+        start, end = event["ts"], event["ts"] + event["dur"]
+        stack = open_until.setdefault((event["pid"], event["tid"]), [])
+        while stack and stack[-1] <= start + 1e-9:
+            stack.pop()
+        if stack and end > stack[-1] + 1e-9:
+            found.append(f"ends {end - stack[-1]} us after the event that it begins in: {event}")
+        stack.append(end)
+    return found
+
+
+@pytest.mark.parametrize("mode", ["sequential", "parallel", "dataflow"])
+@pytest.mark.parametrize("providers", [["CPUExecutionProvider"], [DeviceProvider({"Exp"}), "ReferenceExecutionProvider"]])
+def test_the_file_keeps_to_the_trace_event_format(tmp_path: Path, mode: str, providers: list[Any]) -> None:
+    """With every executor and from several threads: fields of the right types, and on each thread events that nest or follow."""
+    options = ort.SessionOptions()
+    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "p")
+    options.inter_op_num_threads = 2
+    options.add_session_config_entry("session.executor", mode)
+    session = ort.InferenceSession(to_bytes(model(BRANCHES)), options, providers=providers)
+    feeds = [{"x": np.ones((size, 3), np.float32), "k": np.array(size % 2 == 0)} for size in (1, 2, 3)]
+    threads = [threading.Thread(target=lambda: [session.run(None, feed) for feed in feeds]) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    text = Path(session.end_profiling()).read_text(encoding="utf-8")
+    assert _problems(text) == []
+    assert sum(event["name"] == "model_run" for event in json.loads(text)) == 9
+
+
+def test_events_that_overlap_would_be_found() -> None:
+    """The rules of the test before are none that hold anyway."""
+    common = {"cat": "Node", "ph": "X", "pid": 1, "tid": 1, "args": {}}
+    first = {**common, "name": "a", "ts": 0, "dur": 5}
+    assert _problems(json.dumps([first, {**first, "ts": 1, "dur": 4}, {**first, "ts": 5}])) == []
+    assert "ends 3 us after" in _problems(json.dumps([first, {**first, "ts": 3}]))[0]
+    assert _problems(json.dumps([{**first, "pid": "1"}]))[0].startswith("pid: ")
+    assert _problems(json.dumps([{**first, "ts": -1}]))[0].startswith("before the start")
