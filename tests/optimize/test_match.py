@@ -27,6 +27,8 @@ def test_values_are_found_by_parameter(match):
     assert match.get("unknown") is None
     with pytest.raises(KeyError):
         match["b"]
+    with pytest.raises(KeyError, match="unknown; the pattern has x, w, b"):
+        match["unknown"]
 
 
 def test_constants_come_as_tensor_or_elements(match):

@@ -103,6 +103,16 @@ def test_what_check_learns_reaches_replace():
     assert next(iter(model.graph)).get("alpha") == 0.25
 
 
+@pytest.mark.parametrize("said", [True, False])
+def test_a_check_that_says_true_or_false_is_an_error(said):
+    """Either may be meant as "fire": a text declines, None fires."""
+    rule = Rule("unclear", _relu_neg, lambda op, match, learned: op.Abs(match["x"]), lambda match: said)
+    with pytest.raises(
+        OptimizationError, match=f"rule unclear at .*: check returned {said}; return a text that says why to decline"
+    ):
+        apply_rule(rule, "graph(x: float[2]) -> (y: float[2]) { a = Neg(x) y = Relu(a) }", compare=False)
+
+
 def test_rule_fires_on_what_another_made():
     """New nodes and their users are looked at again."""
     rule = Rule("halve", lambda op, x: op.Neg(op.Neg(x)), lambda op, match, learned: op.Abs(match["x"]))

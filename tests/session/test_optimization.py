@@ -14,6 +14,8 @@ from support.sessions import options_of
 import sardonyx as ort
 from sardonyx.errors import InvalidArgument, OptimizationError
 from sardonyx.formats.onnx import load, save, to_bytes
+from sardonyx.ir import Model
+from sardonyx.optimize.contract import Context
 from sardonyx.optimize.rule import Rule
 from sardonyx.providers.reference.provider import ReferenceProvider
 from sardonyx.session.inference_session import InferenceSession
@@ -76,6 +78,22 @@ def test_a_rule_that_raises_is_an_error_or_left_out() -> None:
     with pytest.warns(UserWarning, match="optimization raises failed: "):
         session = InferenceSession(BYTES, options)
     np.testing.assert_allclose(session.run(None, FEED)[0], np.exp([1, 0]), rtol=1e-6)
+
+
+def test_a_pass_that_raises_is_named_once() -> None:
+    """In the warning of a session that goes on without it."""
+
+    class Broken:
+        name = "broken"
+
+        def run(self, model: Model, context: Context) -> bool:
+            raise KeyError("x")
+
+    options = SessionOptions()
+    options.add_pass(Broken())
+    options.optimizer_failure = "skip"
+    with pytest.warns(UserWarning, match="^optimization broken failed: KeyError: 'x'; disable it by its name; the session goes on"):
+        InferenceSession(BYTES, options)
 
 
 def test_unknown_entries_are_accepted() -> None:

@@ -23,7 +23,7 @@ from sardonyx.optimize.match import Match, find_matches
 from sardonyx.optimize.match_text import expected_text, found_text, label_of, node_text, place_text
 from sardonyx.optimize.pattern import Pattern, PatternBuilder, compile_pattern, record_pattern
 from sardonyx.optimize.report import NodeLabel
-from sardonyx.optimize.rule import Rule
+from sardonyx.optimize.rule import Rule, checked
 from sardonyx.optimize.terms import Choice, Found, MatchScope, Operation, Output, Rest, Term, Traced
 
 __all__ = ["FusionTracer", "RuleTrace"]
@@ -107,7 +107,7 @@ class FusionTracer:
             pattern = compile_pattern(rule.pattern)
             for root in _downstream(present, pattern.depth):
                 for match in find_matches(pattern, root, overridable):
-                    if not isinstance(rule.check(match), str):
+                    if not isinstance(checked(rule, match), str):
                         self.note(rule, Outcome.NOT_TRIED, match.nodes, reason=reason)
 
     def report(self, model: str) -> FusionReport:

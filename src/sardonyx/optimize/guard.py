@@ -127,7 +127,7 @@ class Guard:
                 raise failure from error
             alone = item.only(name) if isinstance(item, ApplyRules) else item
             small = shrink(backup.model(), lambda part: self._outcome(alone, part) is None)
-            self._watch.leave_out(Problem(name, f"failed: {failure}", small))
+            self._watch.leave_out(Problem(name, f"failed: {str(failure).removeprefix(f'optimization {name} failed: ')}", small))
             return self._guarded(item) if isinstance(item, ApplyRules) and name != item.name else False
         if changed and item.name != _RULES and self._watch.verifies_passes and self._changes_results(item, backup):
             self._put_back(backup, fired)

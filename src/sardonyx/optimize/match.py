@@ -36,7 +36,9 @@ class Match:
 
     def __getitem__(self, name: str) -> Value:
         """Return the value bound to a parameter; raises KeyError where none is, or the input is left out."""
-        value = self._values[name]
+        value = self._values.get(name)
+        if name not in self._values:
+            raise KeyError(f"{name}; the pattern has {', '.join(self._values)}")
         if not isinstance(value, Value):
             raise KeyError(name)
         return value

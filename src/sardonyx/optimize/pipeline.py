@@ -304,8 +304,8 @@ def _check_names(disabled: Collection[str], extra: Iterable[str]) -> None:
     for name in disabled:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
-            raise InvalidArgument(f"no pass or rule is named {name!r}{hint} Known are {', '.join(known)}")
+            hint = f"did you mean {close[0]}? docs/optimizer.md lists them all" if close else f"known are {', '.join(known)}"
+            raise InvalidArgument(f"no pass or rule is named {name!r}; {hint}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from sardonyx.optimize.match import Match, find_matches
 from sardonyx.optimize.passes.write_older import WRITE_OLDER, has_older_name
 from sardonyx.optimize.pattern import Pattern, compile_pattern
 from sardonyx.optimize.report import labels
-from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.rule import Builder, Rule, checked
 from sardonyx.optimize.terms import Operation
 from sardonyx.optimize.watch import State, Watch
 from sardonyx.trace import event
@@ -133,7 +133,7 @@ class _Rewriting:
             trace = None if self._tracer is None else self._tracer.trace(rule).start()
             for match in find_matches(pattern, node, self._overridable, trace):
                 state = None if self._watch is None else self._watch.state(rule, self._model)
-                learned = self._kept_reason(rule, match) or rule.check(match)
+                learned = self._kept_reason(rule, match) or checked(rule, match)
                 if state is not None and self._watch is not None:
                     self._watch.check_unchanged(rule, state)
                 reason = learned if isinstance(learned, str) else self._fire(rule, match, learned, state)

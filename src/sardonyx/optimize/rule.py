@@ -16,7 +16,7 @@ import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array, OnnxValue
-from sardonyx.errors import InvalidArgument
+from sardonyx.errors import InvalidArgument, OptimizationError
 from sardonyx.ir import Attribute, Graph, Node, Tensor, Value
 from sardonyx.ir.attribute import AttributeValue
 from sardonyx.ops.infer import infer_node
@@ -27,7 +27,7 @@ from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternFunction
 from sardonyx.optimize.target import OpKey, OptIn
 
-__all__ = ["Builder", "Check", "Replace", "Rule"]
+__all__ = ["Builder", "Check", "Replace", "Rule", "checked"]
 
 _NEWER_VERSIONS = 40
 _RESERVED = {"_domain", "_version", "_attributes"}
@@ -135,6 +135,18 @@ Replace: TypeAlias = Callable[[Builder, Match, Any], "Value | tuple[Value, ...]"
 
 def _always(match: Match) -> None:
     return None
+
+
+def checked(rule: Rule, match: Match) -> object:
+    """Return what the check of a rule says of a match.
+
+    Raises:
+        OptimizationError: it says True or False, either of which may be meant as "fire" and as "do not".
+    """
+    said = rule.check(match)
+    if isinstance(said, bool):
+        raise OptimizationError(f"check returned {said}; return a text that says why to decline, None to fire, or what it learned")
+    return said
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

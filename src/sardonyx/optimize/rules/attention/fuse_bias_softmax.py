@@ -33,7 +33,7 @@ def _pattern(op: PatternBuilder, x: Term, bias: Term) -> Term:
     return op.Softmax(op.Add(x, bias))
 
 
-def _check(match: Match) -> str | bool:
+def _check(match: Match) -> str | int:
     x, bias = match["x"].shape, match["bias"].shape
     if not x or not bias or match.outputs[0].shape != x:
         return f"the shapes are {x} and {bias}, those of the sum {match.outputs[0].shape}"
@@ -42,7 +42,7 @@ def _check(match: Match) -> str | bool:
         return f"the axis is {softmax.axis}, expected the last"
     if not (repeats_inner(x, bias) or repeats_outer(x, bias)):
         return f"rows of shape {bias} do not simply repeat in {x}"
-    return fused_type_reason(match["x"]) or repeats_inner(x, bias)
+    return fused_type_reason(match["x"]) or int(repeats_inner(x, bias))
 
 
 def repeats_inner(x: Shape, bias: Shape) -> bool:
@@ -64,9 +64,9 @@ def _leading(x: Shape, bias: Shape) -> Shape | None:
     return (*(1,) * (len(x) - len(bias)), *bias[:-1])
 
 
-def _replace(op: Builder, match: Match, is_inner: bool) -> Value:
+def _replace(op: Builder, match: Match, is_inner: int) -> Value:
     rank = len(match["x"].shape or ())
-    return op.BiasSoftmax(match["x"], match["bias"], _domain="com.microsoft", axis=rank - 1, is_inner_broadcast=int(is_inner))
+    return op.BiasSoftmax(match["x"], match["bias"], _domain="com.microsoft", axis=rank - 1, is_inner_broadcast=is_inner)
 
 
 FUSE_BIAS_SOFTMAX = Rule(
