@@ -202,15 +202,15 @@ def _opened(path: Path, what: str, follow_links: bool) -> tuple[int, os.stat_res
     return descriptor, status
 
 
-def new_buffer(size_bytes: int) -> Any:  # an array or a mapping: typing has no name for what has a buffer
-    """Return new memory of single bytes; raises MemoryError where there is none."""
+def new_buffer(size_bytes: int, *, huge_from_bytes: int = _HUGE_PAGE_BYTES) -> Any:  # typing has no name for what has a buffer
+    """Return new memory of single bytes, in huge pages where it is as large as said; raises MemoryError where there is none."""
     if size_bytes < _MAPPED_BUFFER_BYTES or not hasattr(mmap, "MAP_PRIVATE"):
         return np.empty(size_bytes, np.uint8)
     try:
         buffer = mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError as error:
         raise MemoryError(f"{size_bytes} bytes of a model's weights") from error
-    if size_bytes >= _HUGE_PAGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
+    if size_bytes >= huge_from_bytes and hasattr(mmap, "MADV_HUGEPAGE"):
         with contextlib.suppress(OSError):  # a kernel without huge pages
             buffer.madvise(mmap.MADV_HUGEPAGE)
     return buffer

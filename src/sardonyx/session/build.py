@@ -20,7 +20,7 @@ from sardonyx.forks import without_fork
 from sardonyx.full_collections import without_full_collections
 from sardonyx.session.built import Built
 from sardonyx.session.decisions.keep import Attempt, begin, find_built
-from sardonyx.session.decisions.rebuild import rebuild
+from sardonyx.session.decisions.rebuild import rebuild, rebuild_known
 from sardonyx.session.decisions.sharing import find_shared, share
 from sardonyx.session.settings.settings import Settings
 from sardonyx.session.stages.provider_list import ProviderList
@@ -81,6 +81,9 @@ def build(
             return built
     with without_full_collections():
         if variant is None and profiler is None:
+            built = rebuild_known(source, settings, providers)
+            if built is not None:
+                return built
             attempt = begin(source, settings, providers)
             built = None if attempt is None else _known(attempt, source, settings)
             if built is not None:
@@ -114,7 +117,7 @@ def _whole(
             built = dataclasses.replace(built, providers=providers)
             if attempt is not None and attempt.identity is not None:
                 share(attempt.identity, built)
-                attempt.keep_programs(built)
+                attempt.keep_programs(built, settings)
             return built
         except SardonyxError as error:
             check_cancelled()

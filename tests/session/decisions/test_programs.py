@@ -12,14 +12,15 @@ import pytest
 from support.kept_decisions import folder, made, results
 from support.models import model
 
-from sardonyx import InferenceSession
-from sardonyx.disk_cache import shared_cache
+from sardonyx import GraphOptimizationLevel, InferenceSession, SessionOptions
+from sardonyx.disk_cache import DiskCache, shared_cache
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.formats.opened import open_model
 from sardonyx.providers.cpu.library import library_for
 from sardonyx.providers.cpu.provider import CpuProvider
 from sardonyx.session.decisions import known_files, sharing
-from sardonyx.session.decisions.programs import find_programs, programs_key, store_programs
+from sardonyx.session.decisions.known_files import settled_file
+from sardonyx.session.decisions.programs import find_programs, programs_key, sample, sample_file, store_programs
 from sardonyx.session.decisions.sharing import identity_of
 from sardonyx.trace import Event, observe
 
@@ -41,6 +42,7 @@ def _never_shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each session is built by itself, as in a process of its own without kernels, and files count as settled at once."""
     library_for.cache_clear()
     monkeypatch.setattr("sardonyx.session.decisions.keep.find_shared", lambda identity: None)
+    monkeypatch.setattr(known_files, "_DIGESTS", {})
     monkeypatch.setattr(known_files, "_SETTLED_NS", 0)
     yield
     sharing.forget_recent()
@@ -139,6 +141,92 @@ def test_samples_tell_files_of_equal_times_apart(tmp_path: Path, monkeypatch: py
     assert programs_key(identity, open_model(path, path)) != first
 
 
+def _made_of_file(path: Path) -> tuple[InferenceSession, set[str]]:
+    """A session of a file, and the names of the events while it was made."""
+    events: list[Event] = []
+    with observe(events.append):
+        session = InferenceSession(path)
+    return session, {event.name for event in events}
+
+
+def test_a_known_file_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for samples; the session computes the same, and later ones of the process share with it."""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(_MODEL)
+    expected = results(InferenceSession(path), x=_ROWS)[0].tobytes()
+    monkeypatch.setattr(known_files, "_DIGESTS", {})
+    monkeypatch.setattr("sardonyx.session.decisions.keep.open_model", lambda *about: pytest.fail("the file was opened"))
+    session, names = _made_of_file(path)
+    assert "session.restore" in names
+    assert results(session, x=_ROWS)[0].tobytes() == expected
+    assert "m.onnx" in repr(session)
+    monkeypatch.setattr("sardonyx.session.decisions.keep.find_shared", sharing.find_shared)
+    assert _made_of_file(path)[0]._runner.built is session._runner.built
+
+
+def test_a_known_file_that_was_written_to_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where its size and its time are what they were."""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(_MODEL)
+    first = results(InferenceSession(path), x=_ROWS)[0]
+    status = path.stat()
+    content = to_bytes(model(_TEXT.format(3, 2)))
+    assert len(content) == len(_MODEL)
+    path.write_bytes(content)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    monkeypatch.setattr(known_files, "_DIGESTS", {})
+    session, names = _made_of_file(path)
+    assert "session.restore" not in names
+    assert not np.array_equal(results(session, x=_ROWS)[0], first)
+
+
+def test_what_is_known_of_a_file_depends_on_the_session(tmp_path: Path) -> None:
+    """Other options, another way."""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(_MODEL)
+    InferenceSession(path)
+    options = SessionOptions()
+    options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
+    events: list[Event] = []
+    with observe(events.append):
+        InferenceSession(path, options)
+    assert "session.restore" not in {event.name for event in events}
+
+
+@pytest.mark.parametrize("damage", [b"no marshal", b"N", None])
+def test_damage_to_what_is_known_of_a_file_is_passed_over(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, damage: bytes | None
+) -> None:
+    """As is a file of programs that is gone."""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(_MODEL)
+    InferenceSession(path)
+    if damage is None:
+        _file(folder).unlink()
+    else:
+        load = DiskCache.load
+        monkeypatch.setattr(DiskCache, "load", lambda self, key: damage if len(load(self, key) or b"") < 300 else load(self, key))
+    monkeypatch.setattr(known_files, "_DIGESTS", {})
+    assert results(_made_of_file(path)[0], x=_ROWS)[0].shape == (5, 40)
+
+
+def test_a_sample_is_of_a_regular_file_that_is_still_there(tmp_path: Path) -> None:
+    """A folder has none, nor has one that was replaced."""
+    path = tmp_path / "m"
+    for size in (0, 1, 1023, 1024, 1025, 200_000):
+        path.write_bytes(bytes(size))
+        file = settled_file(path)
+        assert file is not None
+        assert sample_file(file) == sample(lambda place, count: bytes(count), size)
+    path.write_bytes(b"other")
+    assert sample_file(file) is None
+    path.unlink()
+    assert sample_file(file) is None
+    of_folder = settled_file(tmp_path)
+    assert of_folder is not None
+    assert sample_file(of_folder) is None
+
+
 def test_a_damaged_file_of_programs_is_left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The session is made by the record, and the file is made anew."""
     first, _ = made(_MODEL)
@@ -190,9 +278,10 @@ def test_constants_are_read_only_and_aligned() -> None:
     session = InferenceSession(_MODEL)
     (step,) = session._runner.built.plans[0].steps
     provider = next(item for item in session._runner.built.providers.all if isinstance(item, CpuProvider))
-    assert store_programs("ab" * 32, [(provider, step.program)])  # type: ignore[union-attr]
+    assert store_programs("ab" * 32, (1, "outline"), [("name", ("fact",))], [(provider, step.program)])  # type: ignore[union-attr]
     found = find_programs("ab" * 32)
     assert found is not None
+    assert (found.outline, found.facts) == ((1, "outline"), (("name", ("fact",)),))
     ((name, kept),) = found.programs
     assert name == provider.name
     first = kept.arrays[0].ctypes.data

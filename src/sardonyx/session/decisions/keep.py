@@ -7,6 +7,7 @@ attempt.keep(decided)              for later sessions
 
 from __future__ import annotations
 
+import marshal
 import os
 import sys
 from collections.abc import Callable
@@ -19,12 +20,14 @@ from sardonyx.cancellation import check_cancelled, raise_interrupt
 from sardonyx.disk_cache import shared_cache
 from sardonyx.errors import SardonyxError
 from sardonyx.formats.opened import OpenedModel, open_model
+from sardonyx.formats.plain_graph import NoPlainForm
 from sardonyx.formats.registry import registered_formats
 from sardonyx.runtime.plan import ProgramStep
 from sardonyx.session.built import Built
 from sardonyx.session.decisions.key import key_of, remembering
-from sardonyx.session.decisions.known_files import known_digests, settled_file
-from sardonyx.session.decisions.programs import programs_key, store_programs
+from sardonyx.session.decisions.known_files import SettledFile, known_digests, settled_file
+from sardonyx.session.decisions.outline import outline_of
+from sardonyx.session.decisions.programs import known_file_key, programs_key, sample, sample_file, store_programs
 from sardonyx.session.decisions.record import Decided, Restored, StaleError, read_record, write_record
 from sardonyx.session.decisions.sharing import Identity, find_shared, identity_of, identity_with
 from sardonyx.session.settings.settings import Settings
@@ -32,7 +35,7 @@ from sardonyx.session.stages.provider_list import ProviderList
 from sardonyx.session.stages.source import Source
 from sardonyx.trace import event, span
 
-__all__ = ["Attempt", "begin", "find_built"]
+__all__ = ["Attempt", "KnownModel", "begin", "find_built", "find_known"]
 
 _T = TypeVar("_T")
 _MOST_MESSAGE_BYTES = 64 << 20
@@ -51,32 +54,54 @@ class Attempt:
     """The session's."""
     identity: Identity | None
     """By which sessions of this process share what is built; None where they do not."""
+    message: str
+    """The digest of the file's message."""
+    file: SettledFile | None
+    """The file, where it has been as it is for a while."""
 
-    def record(self) -> bytes | None:
-        """Return the record of what a session before decided of this model; None where there is none."""
+    def restored(self) -> Restored | None:
+        """Return what a session before decided of this model; None where there is nothing, or nothing that still holds."""
         cache = shared_cache()
-        return None if cache is None else cache.load(self.key)
-
-    def restored(self, record: bytes, *, claims: bool) -> Restored | None:
-        """Return what a record says; None where it does not hold any more. Without `claims` partitions cannot be compiled."""
-        providers = {item.name: item for item in self.providers.all}
-        return self._without_errors(lambda: read_record(record, self.opened, providers, claims=claims))
+        content = None if cache is None else cache.load(self.key)
+        if content is None:
+            return None
+        return self._without_errors(lambda: read_record(content, self.opened, {item.name: item for item in self.providers.all}))
 
     @property
     def programs_key(self) -> str | None:
         """The key of the model's programs; None where they are not kept."""
         return None if self.identity is None else programs_key(self.identity, self.opened)
 
-    def keep_programs(self, built: Built) -> None:
+    def keep_programs(self, built: Built, settings: Settings) -> None:
         """Keep the programs of a session that was made, where that is possible."""
-        (plan, *bodies), key = built.plans, self.programs_key
-        if key is None or bodies:
+        key, able = self.programs_key, remembering(self.providers.all)
+        if key is None or able is None or self._has_changed():
             return
         providers = {item.name: item for item in self.providers.all}
-        steps = [step for step in plan.steps if isinstance(step, ProgramStep)]
-        if len(steps) == len(plan.steps):
-            with span("decisions.keep_programs"):
-                self._without_errors(lambda: store_programs(key, [(providers[step.provider], step.program) for step in steps]))
+
+        def store() -> bool:
+            steps = [step for plan in built.plans for step in plan.steps if isinstance(step, ProgramStep)]
+            programs = [(providers[step.provider], step.program) for step in steps]
+            facts = [(item.name, item.decision_facts()) for item in able]
+            return store_programs(key, outline_of(built), facts, programs)
+
+        with span("decisions.keep_programs"):
+            if self._without_errors(store):
+                self.remember(settings)
+
+    def remember(self, settings: Settings) -> None:
+        """Let later processes find the programs of this model by its file, where it has been as it is for a while."""
+        key, cache = self.programs_key, shared_cache()
+        if self.file is None or key is None or cache is None or self.identity is None or self._has_changed():
+            return
+        name = known_file_key(self.file, sample(self.opened.content.read, len(self.opened.content)), settings, self.providers.all)
+        if name is not None:
+            content = self.identity[-1]
+            cache.store(name, marshal.dumps((self.key, self.message, content if isinstance(content, bytes) else b"", key)))
+
+    def _has_changed(self) -> bool:
+        """Return whether the file is another one than when it was opened, as its entry shows."""
+        return self.file is not None and settled_file(self.file[0]) != self.file
 
     def keep(self, decided: Decided) -> None:
         """Keep what was decided, where that is possible."""
@@ -93,7 +118,7 @@ class Attempt:
     def _without_errors(self, work: Callable[[], _T]) -> _T | None:
         try:
             return work()
-        except (SardonyxError, StaleError) as error:
+        except (NoPlainForm, SardonyxError, StaleError) as error:
             check_cancelled()
             raise_interrupt(error)
             event("decisions.failed", key=self.key, error=str(error))
@@ -119,6 +144,45 @@ def find_built(source: Source, settings: Settings, providers: ProviderList) -> B
     return None if key is None else find_shared(identity_with(key, *file, known[1]))
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class KnownModel:
+    """A file of which an earlier process kept programs."""
+
+    path: Path
+    """The file, as it was given."""
+    file: SettledFile
+    """The same file, with what tells it from others."""
+    key: str
+    """The key of what is decided of it."""
+    message: str
+    """The digest of its message."""
+    content: bytes
+    """That of all its bytes, b"" for a large one."""
+    programs_key: str
+    """The key of its programs."""
+
+
+def find_known(source: Source, settings: Settings, providers: ProviderList) -> KnownModel | None:
+    """Return what is known of a model by its file, of whose bytes only samples are read; None where nothing is.
+
+    Arguments are those of `find_built`.
+    """
+    given = source.given
+    if not isinstance(given, (str, os.PathLike)) or not settings.shares_programs or not _keeps(settings, providers):
+        return None
+    file, cache = None if registered_formats() else settled_file(given), shared_cache()
+    pieces = None if file is None or cache is None else sample_file(file)
+    key = None if file is None or pieces is None else known_file_key(file, pieces, settings, providers.all)
+    content = None if key is None or cache is None else cache.load(key)
+    if file is None or content is None:
+        return None
+    try:
+        return KnownModel(Path(os.fsdecode(given)), file, *marshal.loads(content))
+    except (EOFError, TypeError, ValueError) as error:
+        event("decisions.failed", key=key, error=str(error))
+        return None
+
+
 def _keeps(settings: Settings, providers: ProviderList) -> bool:
     return settings.keeps_decisions and config.keeps_decisions() and not providers.excluded and not _has_operators()
 
@@ -136,6 +200,7 @@ def begin(source: Source, settings: Settings, providers: ProviderList) -> Attemp
     given = source.given
     if not isinstance(given, (str, os.PathLike, bytes)):
         return None
+    file = None if isinstance(given, bytes) else settled_file(given)
     try:
         opened = open_model(given, None if isinstance(given, bytes) else Path(os.fsdecode(given)))
         if opened.is_folder or opened.format in registered_formats():
@@ -146,7 +211,8 @@ def begin(source: Source, settings: Settings, providers: ProviderList) -> Attemp
         key = key_of(message, settings, providers.all)
         if key is None:
             return None
-        return Attempt(opened, key, providers, identity_of(opened, key, message) if settings.shares_programs else None)
+        identity = identity_of(opened, key, message) if settings.shares_programs else None
+        return Attempt(opened, key, providers, identity, message, file if file is not None and file[1] == opened.stamp else None)
     except (SardonyxError, ValueError):  # those who read the model again say what is wrong
         return None
 

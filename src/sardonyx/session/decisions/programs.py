@@ -10,23 +10,40 @@ from __future__ import annotations
 import hashlib
 import marshal
 import os
-from collections.abc import Iterator, Sequence
-from typing import Protocol, runtime_checkable
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.disk_cache import shared_cache
 from sardonyx.dtypes import Array, DataType
-from sardonyx.formats.files import Content, new_buffer
+from sardonyx.formats.files import new_buffer, stamp_of
 from sardonyx.formats.opened import OpenedModel
-from sardonyx.formats.plain_graph import KeptProgram
+from sardonyx.formats.plain_graph import KeptProgram, Plain
 from sardonyx.provider import Program, Provider
+from sardonyx.session.decisions.key import key_of
+from sardonyx.session.decisions.known_files import SettledFile
 from sardonyx.session.decisions.sharing import Identity
+from sardonyx.session.settings.settings import Settings
 
-__all__ = ["KeepsForProcesses", "KeptPrograms", "find_programs", "programs_key", "store_programs"]
+__all__ = [
+    "KeepsForProcesses",
+    "KeptPrograms",
+    "find_programs",
+    "known_file_key",
+    "programs_key",
+    "restored_programs",
+    "sample",
+    "sample_file",
+    "store_programs",
+]
 
 _ALIGNMENT = 64
+_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_HUGE_PAGES_BYTES = 32 << 20
+"""From how many bytes on constants are in huge pages, each of which the system must find and clear as a whole."""
 _SAMPLES, _SAMPLE_BYTES = 64, 1024
 _DTYPES = {int(dtype): dtype for dtype in DataType}
 
@@ -44,10 +61,22 @@ class KeepsForProcesses(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KeptPrograms:
-    """The programs of a model in the order of its partitions."""
+    """The programs of a model, and what it is besides."""
 
+    outline: Plain
+    """What `outline_of` says of it."""
+    facts: Sequence[tuple[str, tuple[str, ...]]]
+    """For each provider that remembers claims its name, and its `decision_facts`."""
     programs: Sequence[tuple[str, KeptProgram]]
-    """Each with the name of its provider."""
+    """The programs in the order of the plan, each with the name of its provider."""
+
+
+def restored_programs(kept: KeptPrograms, providers: Sequence[Provider]) -> list[Program]:
+    """Return the programs of a model; raises LookupError, TypeError or ValueError where they do not go with these providers."""
+    by_name: dict[str, Any] = {provider.name: provider for provider in providers}  # of whom some remember claims and some restore
+    for name, facts in kept.facts:
+        by_name[name].take_facts(facts)
+    return [by_name[name].restore(program) for name, program in kept.programs]
 
 
 def programs_key(identity: Identity, opened: OpenedModel) -> str | None:
@@ -61,25 +90,41 @@ def programs_key(identity: Identity, opened: OpenedModel) -> str | None:
     if isinstance(content, bytes):
         about = content.hex()
     elif hasattr(os, "geteuid"):  # where the time of an entry's last change is one that programs cannot set
-        about = f"{stamp} {content} {_samples(opened.content)}"
+        about = f"{stamp} {content} {sample(opened.content.read, len(opened.content))}"
     else:
         return None
     return hashlib.sha256(f"programs {key} {about}".encode()).hexdigest()
 
 
+def known_file_key(file: SettledFile, pieces: str, settings: Settings, providers: Sequence[Provider]) -> str | None:
+    """Return the key of what is kept of a file; None where nothing tells it from another one that takes its place.
+
+    Args:
+        file: the file.
+        pieces: the `sample` of it.
+        settings: of the session.
+        providers: of the session.
+    """
+    _, stamp, changed_ns = file
+    return key_of(f"file {stamp} {changed_ns} {pieces}", settings, providers) if hasattr(os, "geteuid") else None
+
+
 def find_programs(key: str) -> KeptPrograms | None:
     """Return the programs kept under `key`, their constants in memory of this process; None where there are none."""
     cache = shared_cache()
-    found = None if cache is None else cache.load_blocks(key, lambda size_bytes: memoryview(new_buffer(size_bytes)))
+    found = None if cache is None else cache.load_blocks(key, _memory)
     if found is None:
         return None
     head, block = found
     data = np.frombuffer(block, np.uint8)
-    return KeptPrograms([(name, KeptProgram(plain, _arrays(data, places))) for name, plain, places in marshal.loads(head)])
+    outline, facts, programs = marshal.loads(head)
+    return KeptPrograms(outline, facts, [(name, KeptProgram(plain, _arrays(data, places))) for name, plain, places in programs])
 
 
-def store_programs(key: str, programs: Sequence[tuple[Provider, Program]]) -> bool:
-    """Keep programs under `key`; return whether all of them can be kept, and are small enough."""
+def store_programs(
+    key: str, outline: Plain, facts: Sequence[tuple[str, tuple[str, ...]]], programs: Sequence[tuple[Provider, Program]]
+) -> bool:
+    """Keep programs, with what `KeptPrograms` has besides; return whether all of them can be kept, and are small enough."""
     cache, kept = shared_cache(), []
     if cache is None:
         return False
@@ -98,11 +143,15 @@ def store_programs(key: str, programs: Sequence[tuple[Provider, Program]]) -> bo
             end = _aligned(end + array.nbytes)
         about.append((name, item.plain, tuple(places)))
     try:
-        head = marshal.dumps(tuple(about))
+        head = marshal.dumps((outline, tuple(facts), tuple(about)))
     except ValueError:  # a text or a number is of a type of somebody's own
         return False
     cache.store_blocks(key, head, [block for _, item in kept for array in item.arrays for block in _blocks(array)])
     return True
+
+
+def _memory(size_bytes: int) -> memoryview:
+    return memoryview(new_buffer(size_bytes, huge_from_bytes=_HUGE_PAGES_BYTES))
 
 
 def _blocks(array: Array) -> Iterator[memoryview]:
@@ -127,10 +176,33 @@ def _aligned(size_bytes: int) -> int:
     return -(-size_bytes // _ALIGNMENT) * _ALIGNMENT
 
 
-def _samples(content: Content) -> str:
-    """Return a digest of some pieces of a file, spread over all of it."""
+def sample_file(file: SettledFile) -> str | None:
+    """Return the `sample` of a file; None where it is no regular file, or cannot be read, or is another one by now."""
+    path, stamp, _ = file
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or stamp_of(status) != stamp:
+            return None
+        return sample(lambda place, size_bytes: os.pread(descriptor, size_bytes, place), status.st_size)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def sample(read: Callable[[int, int], bytes | memoryview], size_bytes: int) -> str:
+    """Return a digest of some pieces of a file, spread over all of it.
+
+    Args:
+        read: returns a number of bytes, the second, from a place, the first.
+        size_bytes: how long the file is.
+    """
     digest = hashlib.sha256()
-    last = max(len(content) - _SAMPLE_BYTES, 0)
+    last = max(size_bytes - _SAMPLE_BYTES, 0)
     for number in range(_SAMPLES):
-        digest.update(content.read(last * number // (_SAMPLES - 1), min(_SAMPLE_BYTES, len(content))))
+        digest.update(read(last * number // (_SAMPLES - 1), min(_SAMPLE_BYTES, size_bytes)))
     return digest.hexdigest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from sardonyx.cancellation import check_cancelled, raise_interrupt
@@ -14,17 +14,40 @@ from sardonyx.partition.part import Cut
 from sardonyx.provider import Body, Program
 from sardonyx.runtime.plan import make_plan
 from sardonyx.session.built import Built
-from sardonyx.session.decisions.keep import Attempt
-from sardonyx.session.decisions.programs import KeepsForProcesses, KeptPrograms, find_programs
+from sardonyx.session.decisions.keep import Attempt, find_known
+from sardonyx.session.decisions.known_files import remember_digests
+from sardonyx.session.decisions.outline import built_of
+from sardonyx.session.decisions.programs import find_programs, restored_programs
 from sardonyx.session.decisions.record import Restored
 from sardonyx.session.decisions.report import report_of
+from sardonyx.session.decisions.sharing import identity_with, share
 from sardonyx.session.execution import executor_for
 from sardonyx.session.model_files import check_unchanged, read_attributes
 from sardonyx.session.settings.settings import Settings
+from sardonyx.session.stages.provider_list import ProviderList
 from sardonyx.session.stages.source import Source
 from sardonyx.trace import event, span
 
-__all__ = ["rebuild"]
+__all__ = ["rebuild", "rebuild_known"]
+
+
+def rebuild_known(source: Source, settings: Settings, providers: ProviderList) -> Built | None:
+    """Return a model whose file is known, ready to run by the programs that an earlier process kept; None where there are none.
+
+    Raises:
+        Fail: the model's file is not what it was when it was read before.
+        SardonyxError: the load was cancelled.
+    """
+    source.check()
+    known = find_known(source, settings, providers)
+    if known is None:
+        return None
+    _, stamp, _ = known.file
+    built = _restored(known.programs_key, settings, providers, {known.path: stamp})
+    if built is not None:
+        remember_digests(known.file, known.message, known.content)
+        share(identity_with(known.key, *known.file, known.content), built)
+    return built
 
 
 def rebuild(attempt: Attempt, source: Source, settings: Settings) -> Built | None:
@@ -35,52 +58,56 @@ def rebuild(attempt: Attempt, source: Source, settings: Settings) -> Built | Non
         SardonyxError: the load was cancelled.
     """
     source.check()
-    record = attempt.record()
-    if record is None:
-        return None
-    programs = _kept(attempt)
-    built = None if programs is None else _rebuilt(attempt, record, programs, settings)
-    if built is None:
-        built = _rebuilt(attempt, record, None, settings)
-        if built is not None:
-            attempt.keep_programs(built)
-    return built
-
-
-def _kept(attempt: Attempt) -> KeptPrograms | None:
-    key = attempt.programs_key
-    try:
-        return None if key is None else find_programs(key)
-    except (EOFError, LookupError, TypeError, ValueError) as error:
-        event("decisions.failed", key=key, error=describe(error))
-        return None
-
-
-def _rebuilt(attempt: Attempt, record: bytes, programs: KeptPrograms | None, settings: Settings) -> Built | None:
-    """Return the model ready to run: of kept programs, or compiled; None where that did not work."""
-    restored = attempt.restored(record, claims=programs is None)
+    path, stamp, key = attempt.opened.path, attempt.opened.stamp, attempt.programs_key
+    stamps: Mapping[Path, FileStamp] = {} if path is None or stamp is None else {path: stamp}
+    built = None if key is None else _restored(key, settings, attempt.providers, stamps)
+    if built is not None:
+        attempt.remember(settings)
+        return built
+    restored = attempt.restored()
     if restored is None:
         return None
     try:
-        built = _compiled(attempt, restored, programs, settings)
+        built = _compiled(attempt, restored, settings)
         check_unchanged(built.stamps)
     except Exception as error:  # noqa: BLE001  whoever builds the whole says what is wrong, if anything is
-        check_cancelled()
-        raise_interrupt(error)
-        event("decisions.failed", key=attempt.key, error=describe(error))
+        _note(attempt.key, error)
         return None
     finally:
         restored.graph.dismantle()
+    attempt.keep_programs(built, settings)
     return built
 
 
-def _compiled(attempt: Attempt, restored: Restored, programs: KeptPrograms | None, settings: Settings) -> Built:
+def _restored(key: str, settings: Settings, providers: ProviderList, stamps: Mapping[Path, FileStamp]) -> Built | None:
+    """Return the model whose programs are kept under `key`; None where there are none, or they cannot be used."""
+    try:
+        kept = find_programs(key)
+        if kept is None:
+            return None
+        with span("session.restore"):
+            programs = restored_programs(kept, providers.all)
+            built = built_of(kept.outline, programs, providers, stamps, settings.execution)
+        check_unchanged(stamps)
+    except Exception as error:  # noqa: BLE001  as above
+        _note(key, error)
+        return None
+    event("placement.done", model=built.label, placements=built.placements, copies=0)
+    return built
+
+
+def _note(key: str, error: Exception) -> None:
+    check_cancelled()
+    raise_interrupt(error)
+    event("decisions.failed", key=key, error=describe(error))
+
+
+def _compiled(attempt: Attempt, restored: Restored, settings: Settings) -> Built:
     path, stamp = attempt.opened.path, attempt.opened.stamp
     label = path.name if path is not None else restored.metadata.graph_name or "model"
     stamps: Mapping[Path, FileStamp] = {} if path is None or stamp is None else {path: stamp}
-    compile_part = _program_of if programs is None else _restorer(programs)
     with span("session.compile"):
-        plan = make_plan(restored.graph, (), restored.cuts, compile_part)
+        plan = make_plan(restored.graph, (), restored.cuts, _program_of)
     event("placement.done", model=label, placements=restored.placements, copies=0)
     read_attributes(restored.graph)
     return Built(
@@ -102,20 +129,6 @@ def _compiled(attempt: Attempt, restored: Restored, programs: KeptPrograms | Non
 
 def _program_of(part: Cut) -> Program:
     return part.provider.compile(part.partition, _no_body)
-
-
-def _restorer(programs: KeptPrograms) -> Callable[[Cut], Program]:
-    """Return what makes the programs of partitions, asked for in their order, of those that are kept."""
-    rest = iter(programs.programs)
-
-    def program_of(part: Cut) -> Program:
-        name, kept = next(rest)
-        provider = part.provider
-        if name != provider.name or not isinstance(provider, KeepsForProcesses):
-            raise ValueError(f"a program of {name} was kept for a partition of {provider.name}")
-        return provider.restore(kept)
-
-    return program_of
 
 
 def _no_body(graph: Graph) -> Body:

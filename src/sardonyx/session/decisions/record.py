@@ -30,7 +30,7 @@ from sardonyx.provider import Capability, Partition
 from sardonyx.session.decisions.key import RemembersClaims
 from sardonyx.session.values import ModelMetadata, NodeArg
 
-__all__ = ["Decided", "Restored", "StaleError", "read_record", "write_record"]
+__all__ = ["Decided", "Restored", "StaleError", "plain_placement", "read_placement", "read_record", "write_record"]
 
 _MOST_HELD_BYTES = 16 << 20
 """The most bytes of weights in a record: those that are small, or that the optimizer computed."""
@@ -113,7 +113,7 @@ def write_record(opened: OpenedModel, decided: Decided, providers: Sequence[Reme
             defaults,
             tuple(getattr(decided.metadata, field.name) for field in dataclasses.fields(ModelMetadata)),
             tuple(_cut(writer, places, part) for part in decided.cuts),
-            tuple(_placement(place) for place in checked(decided.placements)),
+            tuple(plain_placement(place) for place in checked(decided.placements)),
             decided.report,
         )
         return marshal.dumps(content)
@@ -121,14 +121,13 @@ def write_record(opened: OpenedModel, decided: Decided, providers: Sequence[Reme
         return None
 
 
-def read_record(content: bytes, opened: OpenedModel, providers: Mapping[str, Any], *, claims: bool = True) -> Restored:
+def read_record(content: bytes, opened: OpenedModel, providers: Mapping[str, Any]) -> Restored:
     """Return what a record holds.
 
     Args:
         content: what `write_record` returned.
         opened: the file of a model with the same message.
         providers: of the session, by name; Any: providers that remember claims.
-        claims: whether nodes are claimed again, without which partitions cannot be compiled.
 
     Raises:
         StaleError: the model has other weights, or the record is damaged.
@@ -156,8 +155,8 @@ def read_record(content: bytes, opened: OpenedModel, providers: Mapping[str, Any
             tuple(NodeArg(name, kind, list(shape)) for name, kind, shape in declared),
             {name: reader.array(array) for name, array in defaults},
             ModelMetadata(*metadata),
-            tuple(_restored(reader, graph, nodes, providers, claims, *part) for part in cuts),
-            tuple(_placed(*place) for place in placements),
+            tuple(_restored(reader, graph, nodes, providers, *part) for part in cuts),
+            tuple(read_placement(*place) for place in placements),
             report,
         )
     except (AttributeError, EOFError, LookupError, TypeError, ValueError) as error:
@@ -213,7 +212,6 @@ def _restored(
     graph: Graph,
     nodes: Sequence[Node],
     providers: Mapping[str, Any],
-    is_claimed: bool,
     owner: str,
     name: str,
     places: Sequence[int],
@@ -223,7 +221,7 @@ def _restored(
     outputs: Sequence[int],
 ) -> Cut:
     provider, claims = providers[owner], []
-    for own, fused, title, keeps_layout, reads, noted in checked(units) if is_claimed else ():
+    for own, fused, title, keeps_layout, reads, noted in checked(units):
         claim = Capability(tuple(nodes[place] for place in own), fused, title, keeps_layout=keeps_layout, reads=reader.of(reads))
         elements = None if noted is None else tuple(tuple(map(reader.dim, item)) for item in noted)
         claims.append(provider.claim_again(claim, elements))
@@ -232,12 +230,14 @@ def _restored(
     return Cut(provider, partition)
 
 
-def _placed(
+def read_placement(
     node: str, op_type: str, version: int, graph: str, provider: str, partition: str, unit: str, declined: Sequence[tuple[str, str]]
 ) -> Placement:
+    """Return what the parts of a `plain_placement` say."""
     return Placement(node, op_type, version, graph, provider, partition, unit, dict(declined))
 
 
-def _placement(place: Placement) -> Plain:
+def plain_placement(place: Placement) -> Plain:
+    """Return where a node runs."""
     fields = (getattr(place, field.name) for field in dataclasses.fields(Placement) if field.name not in ("declined", "precision"))
     return (*fields, tuple(place.declined.items()))
