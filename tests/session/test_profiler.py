@@ -74,9 +74,11 @@ def test_each_step_of_a_run_is_an_event(tmp_path: Path) -> None:
     session.run(None, FEED)
     first, second = (event for event in _events(session.end_profiling()) if event["cat"] == "Node")
     assert (first["name"], second["name"]) == ("product_kernel_time", "end_kernel_time")
-    assert first["args"] == {
+    expected = {
         "op_name": "MatMul",
         "provider": "ReferenceExecutionProvider",
+        "node_index": "0",
+        "parameter_size": "36",
         "node_count": "1",
         "nodes": ["product"],
         "original_nodes": ["product"],
@@ -84,7 +86,9 @@ def test_each_step_of_a_run_is_an_event(tmp_path: Path) -> None:
         "output_type_shape": [{"float": [2, 3]}],
         "activation_size": "24",
         "output_size": "24",
+        "mem_in_use_delta": "0",
     }
+    assert {key: first["args"][key] for key in expected} == expected
     assert second["args"]["provider"] == "DeviceProvider"
     assert first["ts"] + first["dur"] <= second["ts"] + second["dur"]
 
@@ -122,7 +126,7 @@ def test_a_config_entry_asks_for_it_too(tmp_path: Path, monkeypatch: pytest.Monk
     options = ort.SessionOptions()
     options.add_session_config_entry("session.enable_profiling", "1")
     path = ort.InferenceSession(to_bytes(model(TEXT)), options).end_profiling()
-    assert path.startswith("sardonyx_profile_")
+    assert path.startswith("onnxruntime_profile_")
     assert (tmp_path / path).is_file()
 
 
@@ -275,3 +279,38 @@ def test_events_that_overlap_would_be_found() -> None:
     assert "ends 3 us after" in _problems(json.dumps([first, {**first, "ts": 3}]))[0]
     assert _problems(json.dumps([{**first, "pid": "1"}]))[0].startswith("pid: ")
     assert _problems(json.dumps([{**first, "ts": -1}]))[0].startswith("before the start")
+
+
+_ONNXRUNTIME = {
+    *(
+        "activation_size",
+        "input_type_shape",
+        "node_index",
+        "op_name",
+        "output_size",
+        "output_type_shape",
+        "parameter_size",
+        "provider",
+    ),
+    *("mem_arena_held", "mem_arena_held_delta", "mem_bytes_in_use", "mem_bytes_requested_in_use", "mem_in_use_delta"),
+    *("mem_in_use_peak", "mem_requested_in_use_delta", "thread_scheduling_stats"),
+}
+
+
+@pytest.mark.parametrize("provider", ["CPUExecutionProvider", "ReferenceExecutionProvider"])
+def test_each_step_has_onnxruntimes_keys(tmp_path: Path, provider: str) -> None:
+    """Those of version 1.31, whoever runs it; a workspace is no output."""
+    text = (
+        "graph(x: float[2, 8]) -> (v: float[2, 3], i: int64[2, 3]) {\na = Softmax(x)\nk: int64[1] = [3]\nv, i = TopK(a, k) @best\n}"
+    )
+    options = ort.SessionOptions()
+    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "p_")
+    session = ort.InferenceSession(to_bytes(model(text)), options, [provider])
+    session.run(None, {"x": np.ones((2, 8), np.float32)})
+    steps = [event for event in _events(session.end_profiling()) if event["cat"] == "Node"]
+    for step in steps:
+        assert set(step["args"]) >= _ONNXRUNTIME
+        assert set(step["args"]["thread_scheduling_stats"]["main_thread"]) >= {"thread_pool_name", "thread_id", "Run", "core"}
+    if provider == "CPUExecutionProvider":
+        assert steps[-1]["args"]["output_type_shape"] == [{"float": [2, 3]}, {"int64": [2, 3]}]
+        assert steps[-1]["args"]["output_size"] == str(2 * 3 * (4 + 8))

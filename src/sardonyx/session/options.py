@@ -100,7 +100,7 @@ class SessionOptions(ConfigEntries):
         """A TOML file that says all of it; see `docs/how-to/place-operators.md`."""
         self.placement_profile = ""
         """A file that `sardonyx profile --placement` wrote."""
-        self.profile_file_prefix = "sardonyx_profile_"
+        self.profile_file_prefix = "onnxruntime_profile_"
         self.provider_failure = ""
         """What to do when a provider fails: "error" (as where empty) raises, "skip" goes on without it."""
         self.use_deterministic_compute = False

@@ -25,11 +25,11 @@ import numpy as np
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.forks import new_lock
 from sardonyx.held_memory import HeldMemory
-from sardonyx.ir import Model
+from sardonyx.ir import Model, Node
 from sardonyx.partition.contexts import is_context
 from sardonyx.partition.explain import SaysPrecisions
 from sardonyx.partition.part import Cut
-from sardonyx.provider import BindsShapes, Bound, DeviceBuffer, Program, ReportsMemory, TimesSteps
+from sardonyx.provider import BindsShapes, Bound, DeviceBuffer, Program, ReportsMemory, TimedRun, TimesSteps
 from sardonyx.session.origins import Origins
 from sardonyx.session.profile_steps import facts_of_nodes, steps_of
 from sardonyx.trace import Event, event
@@ -62,6 +62,7 @@ class _ProgramRun(NamedTuple):
     times: Array
     symbols: Mapping[str, int]
     thread: int
+    scratch_bytes: int
 
 
 _Recorded: TypeAlias = _Span | _ProgramRun
@@ -102,9 +103,11 @@ class Profiler:
         """Record what took from `start_ns` to `end_ns` of `time.perf_counter_ns`; after `end`, and beyond a million, nothing."""
         self._keep(_Span(category, name, start_ns, end_ns, threading.get_native_id(), details), 1)
 
-    def record_steps(self, program: TimedProgram, start_ns: int, end_ns: int, times: Array, symbols: Mapping[str, int]) -> None:
-        """Record one run of a program and its steps, whose times are as in `TimedRun`."""
-        self._keep(_ProgramRun(program, start_ns, end_ns, times, symbols, threading.get_native_id()), len(times))
+    def record_steps(self, program: TimedProgram, start_ns: int, end_ns: int, run: TimedRun, scratch_bytes: int) -> None:
+        """Record one run of a program and its steps, whose times were measured."""
+        if run.times is not None:
+            thread = threading.get_native_id()
+            self._keep(_ProgramRun(program, start_ns, end_ns, run.times, run.symbols, thread, scratch_bytes), len(run.times))
 
     def timed(self, program: Program, part: Cut) -> TimedProgram:
         """Return the program that a provider compiled of `part`, whose graph is still whole, with its runs recorded here."""
@@ -165,9 +168,28 @@ def _with_executor(span: _Span) -> tuple[_Span, ...]:
 def _spans(run: _ProgramRun) -> Iterator[_Span]:
     names, details = run.program.step_names, run.program.step_details(run.symbols)
     times_ns = [_SECOND_NS * seconds + rest for seconds, rest in run.times.tolist()]
+    memory = _memory(run.scratch_bytes)
     for name, said, start_ns, end_ns in zip(names, details, times_ns, times_ns[1:], strict=False):
+        said = {**said, **memory, **_scheduling(run.thread, start_ns, end_ns)}
         yield _Span("Node", name, start_ns, end_ns, run.thread, said)
     yield _Span("Partition", run.program.name, run.start_ns, run.end_ns, run.thread, run.program.details)
+
+
+def _memory(scratch_bytes: int) -> dict[str, object]:
+    """Return onnxruntime's facts about memory: an arena is planned, so all of it is held from the begin of a run to its end."""
+    held = ("mem_bytes_in_use", "mem_bytes_requested_in_use", "mem_in_use_peak", "mem_arena_held")
+    changes = ("mem_in_use_delta", "mem_requested_in_use_delta", "mem_arena_held_delta")
+    return {**dict.fromkeys(held, str(scratch_bytes)), **dict.fromkeys(changes, "0")}
+
+
+def _scheduling(thread: int, start_ns: int, end_ns: int) -> dict[str, object]:
+    """Return onnxruntime's facts about the threads of a step: which one began it, and how many microseconds it took.
+
+    What is not measured is as it is there before anything was: numbers of 0, an unknown core, empty lists.
+    """
+    times = {"Distribution": 0, "DistributionEnqueue": 0, "Run": (end_ns - start_ns) // 1000, "Wait": 0, "WaitRevoke": 0}
+    main = {"thread_pool_name": "sardonyx", "thread_id": str(thread), "block_size": [], "core": -1, **times}
+    return {"thread_scheduling_stats": {"main_thread": main, "sub_threads": {}}}
 
 
 class TimedProgram:
@@ -194,7 +216,9 @@ class TimedProgram:
         self.details: dict[str, object] = {
             "op_name": ",".join(operators),
             "provider": self._provider,
+            "node_index": "0",
             "node_count": str(len(nodes)),
+            "parameter_size": str(_constant_bytes(partition.nodes)),
             "nodes": [node.name for node in nodes],
             "original_nodes": list(dict.fromkeys(name for node in nodes for name in node.origins)),
         }
@@ -214,7 +238,7 @@ class TimedProgram:
         if self._stepping is not None:
             timed = self._stepping.run_timed(bound, inputs, outputs, scratch)
             if timed.times is not None:
-                self._profiler.record_steps(self, start_ns, time.perf_counter_ns(), timed.times, timed.symbols)
+                self._profiler.record_steps(self, start_ns, time.perf_counter_ns(), timed, bound.scratch_bytes)
                 return timed.results
             results = timed.results
         else:
@@ -222,6 +246,7 @@ class TimedProgram:
         end_ns = time.perf_counter_ns()
         details = {**self.details, "input_type_shape": _types(inputs), "output_type_shape": _types(results)}
         details["activation_size"], details["output_size"] = str(_bytes(inputs)), str(_bytes(results))
+        details |= {**_memory(bound.scratch_bytes), **_scheduling(threading.get_native_id(), start_ns, end_ns)}
         self._profiler.record("Node", self._name, start_ns, end_ns, details)
         return results
 
@@ -250,6 +275,12 @@ def _types(values: object) -> list[dict[str, list[int]]]:
 def _type_name(dtype: object) -> str:
     """Return the name in ONNX of a dtype of NumPy; that of any other as text."""
     return str(DataType.from_numpy(dtype)) if isinstance(dtype, np.dtype) else str(dtype)
+
+
+def _constant_bytes(nodes: Sequence[Node]) -> int:
+    """Return how many bytes the constants have that nodes read, each counted once."""
+    constants = {value for node in nodes for value in node.inputs if value is not None and value.constant is not None}
+    return sum(value.constant.size_bytes for value in constants if value.constant is not None)
 
 
 def _bytes(values: object) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -223,7 +223,10 @@ class CpuProgram:
 
     def describe_steps(self) -> list[StepInfo]:
         """Return the kernels in the order in which they run."""
-        return [_described(step) for step in self._storage.steps]
+        homes = self._storage.homes
+        uses = collections.Counter(root for step in self._storage.steps for root in {buffer.root for buffer in step.buffers})
+        workspaces = {root for root, count in uses.items() if count == 1 and root in homes and homes[root][0] is not Home.OUTPUT}
+        return [_described(step, workspaces) for step in self._storage.steps]
 
     def _execute(
         self,
@@ -410,11 +413,12 @@ def _shares(storage: Storage) -> frozenset[tuple[int, int]]:
     )
 
 
-def _described(step: KernelLaunch) -> StepInfo:
+def _described(step: KernelLaunch, workspaces: Set[Buffer]) -> StepInfo:
+    """Return what a step does; what it writes into a workspace, which nothing else reads, is no output."""
     written = {id(step.buffers[index]) for index in step.writes}
     kinds: dict[str, dict[Buffer, tuple[DataType, Shape]]] = {"inputs": {}, "constants": {}, "outputs": {}}
     for buffer in step.buffers:
-        if buffer is not STATUS:
+        if buffer is not STATUS and not (id(buffer) in written and buffer.root in workspaces):
             kind = "outputs" if id(buffer) in written else "inputs" if buffer.root.constant is None else "constants"
             kinds[kind][buffer] = (buffer.dtype, buffer.shape)
     found = {kind: tuple(specs.values()) for kind, specs in kinds.items()}
