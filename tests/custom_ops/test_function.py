@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import concurrent.futures
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pytest
-from support.custom_operators import mine_session
-from support.providers import DeviceProvider
+from support.custom_operators import mine_bytes, mine_session
+from support.providers import DeviceProvider, DeviceTensor
 
 import sardonyx
 from sardonyx import OperatorSite
@@ -235,6 +236,67 @@ def test_an_operator_between_parts_on_a_device_gets_host_arrays() -> None:
     assert session.run(None, {"x": X})[0].tolist() == [0, -3, 2]
     assert seen == [np.ndarray]
     assert [item.provider for item in session.explain()] == [device.name, "CustomOperators", device.name]
+
+
+class _StreamingDevice(DeviceProvider):
+    """The testing device, with a stream."""
+
+    def __init__(self, operators: Iterable[str]) -> None:
+        super().__init__(operators)
+        self.stream: object = object()
+
+
+def test_an_operator_on_a_device_shares_its_memory_and_stream() -> None:
+    """Nothing is copied between it and its neighbours there, but what enters and leaves the device."""
+    streams: list[object] = []
+
+    @sardonyx.op("mine", "OnDevice", shape=lambda x, w: x, provider="DeviceProvider")
+    class OnDevice:
+        def __init__(self, stream: object) -> None:
+            self.stream = stream
+
+        @classmethod
+        def create(cls, site: OperatorSite) -> OnDevice:
+            return cls(site.stream)
+
+        def __call__(self, x: DeviceTensor, w: DeviceTensor) -> DeviceTensor:
+            streams.append(self.stream)
+            return DeviceTensor(x.hidden * w.hidden)
+
+    graph = "(x: float[n]) -> (y: float[n]) {\na = Neg(x)\nw: float[1] = [3]\nb = mine.OnDevice(a, w)\ny = Neg(b)\n}"
+    device = _StreamingDevice(["Neg"])
+    options = sardonyx.SessionOptions()
+    options.add_operator(OnDevice)
+    options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    session = sardonyx.InferenceSession(mine_bytes(graph), options, [device])
+    before = device.memory.to_host_count, device.memory.from_host_count
+    assert session.run(None, {"x": X})[0].tolist() == [3, -6, 9]
+    assert streams == [device.stream]
+    assert (device.memory.to_host_count - before[0], device.memory.from_host_count - before[1]) == (1, 1)
+    assert [item.provider for item in session.explain()] == [device.name, "CustomOperators of DeviceProvider", device.name]
+
+
+def test_an_operator_on_a_device_needs_the_device() -> None:
+    """Without its provider nobody runs it."""
+
+    @sardonyx.op("mine", "OnDevice", shape=lambda x: x, provider="DeviceProvider")
+    def on_device(x: DeviceTensor) -> DeviceTensor:
+        return x
+
+    with pytest.raises(sardonyx.errors.NotImplemented, match="CustomOperators: no custom operator"):
+        mine_session("(x: float[n]) -> (y: float[n]) {\ny = mine.OnDevice(x)\n}", on_device)
+
+
+def test_an_operator_on_a_device_returns_what_its_node_has() -> None:
+    """Another number of outputs is refused."""
+
+    @sardonyx.op("mine", "OnDevice", shape=lambda x: x, provider="DeviceProvider")
+    def on_device(x: DeviceTensor) -> object:
+        return (x, x)
+
+    session = mine_session("(x: float[n]) -> (y: float[n]) {\ny = mine.OnDevice(x)\n}", on_device, providers=[DeviceProvider()])
+    with pytest.raises(sardonyx.errors.RuntimeException, match=r"mine.OnDevice returned 2 outputs; the node has 1"):
+        session.run(None, {"x": X})
 
 
 def test_an_operator_inside_a_body_sees_captured_values() -> None:

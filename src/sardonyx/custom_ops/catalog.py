@@ -36,8 +36,12 @@ class Catalog:
         """Hold `definitions`; where two serve one node, the first does."""
         self._found: dict[tuple[str, str], list[OperatorDefinition]] = {}
         self._operators: dict[tuple[OperatorDefinition, ...], SessionOperator] = {}
+        self.devices: set[str] = set()
+        """The providers in whose memory some of them compute."""
         for definition in definitions:
             self._found.setdefault((_domain_of(definition), definition.name), []).append(definition)
+            if definition.provider:
+                self.devices.add(definition.provider)
 
     def find_operator(self, domain: str, op_type: str, version: int) -> SessionOperator | None:
         """Return the operator as checks and inference see it, or None; see `ops.session_operators.Lookup`."""
@@ -53,13 +57,16 @@ class Catalog:
             )
         return self._operators[chosen]
 
-    def find(self, node: Node) -> OperatorDefinition | None:
-        """Return the definition that serves a node: of its version, for the types of its inputs; None where there is none."""
+    def find(self, node: Node, provider: str = "") -> OperatorDefinition | None:
+        """Return the definition that serves a node: of its version, for the types of its inputs; None where there is none.
+
+        Those that compute in the memory of `provider` are looked at, by default those of the host.
+        """
         if not self._found:
             return None
         types = [None if value is None else value.dtype for value in node.inputs]
         chosen = self._of_version(node.domain, node.op_type, node.version)
-        return next((item for item in chosen if _suits(item, types)), None)
+        return next((item for item in chosen if item.provider == provider and _suits(item, types)), None)
 
     def names(self) -> Mapping[tuple[str, str], str]:
         """Return (domain, operator) -> the versions of the domain at which it exists, as text."""

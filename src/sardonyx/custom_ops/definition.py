@@ -20,10 +20,15 @@ from sardonyx.ops.fact import Fact
 from sardonyx.providers.expressions import ElementwiseExpression
 from sardonyx.providers.user_kernels import CpuKernel
 
-__all__ = ["NEWEST", "Arity", "Kernel", "OperatorDefinition", "OperatorSource", "Parameter", "Site"]
+__all__ = ["NEWEST", "Arity", "Kernel", "OperatorDefinition", "OperatorSource", "Parameter", "Site", "runner_on"]
 
 NEWEST = 1 << 30
 """The last version of an operator that has none."""
+
+
+def runner_on(provider: str) -> str:
+    """Return the name in reports of what runs custom operators in the memory of a provider; "" is the host's."""
+    return f"CustomOperators of {provider}" if provider else "CustomOperators"
 
 
 class Arity(enum.IntEnum):
@@ -74,6 +79,8 @@ class Site:
     """Index -> elements of the inputs that are constant."""
     config: Mapping[str, str]
     """The session's config entries."""
+    stream: object = None
+    """The stream of the device that it runs on, which is its provider's attribute `stream`; None on the host."""
 
 
 class Kernel(Protocol):
@@ -119,6 +126,8 @@ class OperatorDefinition:
     """What it computes for one element, for the providers that compute expressions."""
     cpu_kernel: CpuKernel | None = None
     """What the CPU provider compiles for it; `create` makes what runs the nodes that are not compiled."""
+    provider: str = ""
+    """The provider in whose memory it computes, in sessions that have this one; "" for the host's."""
 
 
 class OperatorSource(Protocol):

@@ -21,8 +21,9 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from sardonyx.arguments import as_text
 from sardonyx.custom_ops.definition import NEWEST, Arity, Kernel, OperatorDefinition, Parameter, Site
-from sardonyx.custom_ops.function_kernel import FunctionKernel
+from sardonyx.custom_ops.function_kernel import DeviceFunctionKernel, FunctionKernel
 from sardonyx.custom_ops.signature import Input, Signature, attribute_names, decode, read_attributes, read_inputs
 from sardonyx.custom_ops.type_names import Output, parse_dtype, parse_output
 from sardonyx.dtypes import DataType
@@ -71,6 +72,7 @@ def op(
     types: Mapping[str, str | Sequence[str]] | None = None,
     shape: ShapeFunction | None = None,
     cpu_kernel: CpuKernel | None = None,
+    provider: str = "",
     since: int = 1,
     until: int = NEWEST,
 ) -> Callable[[Callable[P, R]], PythonOperator[P, R]]:
@@ -90,6 +92,8 @@ def op(
         shape: gets the shape of each input (a tuple of ints and symbols; None for one left out) and the attributes that it names
             by keyword, and returns the shape of the output, or a tuple of shapes. Without it ranks are known when the model runs.
         cpu_kernel: what the CPU provider compiles instead of calling the function, for the nodes that its claim takes.
+        provider: the name of a provider with a memory of its own, in which the function computes: it gets and returns tensors of
+            that memory, without copies to the host, in sessions that have this provider.
         since: the first version of the domain in which the operator exists.
         until: the last.
 
@@ -112,6 +116,7 @@ def op(
             tuple(parse_output(text, names) for text in (outputs if outputs is not None else names[:1])),
             _types(types or {}, names),
             shape,
+            as_text("provider", provider),
         )
         made = description.define(where, name, function, since, until)
         return PythonOperator(function, dataclasses.replace(made, cpu_kernel=cpu_kernel))
@@ -180,6 +185,8 @@ class _Description:
     """Input -> the element types that it takes."""
     shape: ShapeFunction | None
     """Its shape function."""
+    provider: str
+    """The provider in whose memory it computes; "" for the host's."""
 
     def define(self, domain: str, name: str, function: Callable[..., object], since: int, until: int) -> OperatorDefinition:
         inputs = tuple(self._parameter(item) for item in self.signature.inputs)
@@ -191,7 +198,7 @@ class _Description:
         )
         create = functools.partial(self._create, function)
         owner = f"{function.__module__}.{function.__qualname__}"
-        return OperatorDefinition(domain, name, inputs, outputs, create, since, until, self._infer, owner)
+        return OperatorDefinition(domain, name, inputs, outputs, create, since, until, self._infer, owner, provider=self.provider)
 
     def _parameter(self, item: Input) -> Parameter:
         allowed = self.types.get(item.name, frozenset())
@@ -203,7 +210,8 @@ class _Description:
         if inspect.isclass(function):
             function = function.create(site, **attributes)  # type: ignore[attr-defined]  # _signature asked for it
             attributes = {}
-        return FunctionKernel(self.label, functools.partial(function, **attributes) if attributes else function, site)
+        kernel = DeviceFunctionKernel if self.provider else FunctionKernel
+        return kernel(self.label, functools.partial(function, **attributes) if attributes else function, site)
 
     def _infer(self, node: Node, facts: Sequence[Fact | None]) -> list[Fact]:
         inputs = list(self.signature.inputs)

@@ -11,7 +11,7 @@ from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument, RuntimeException, SardonyxError
 from sardonyx.ir import TensorType
 
-__all__ = ["FunctionKernel"]
+__all__ = ["DeviceFunctionKernel", "FunctionKernel"]
 
 
 class FunctionKernel:
@@ -81,6 +81,26 @@ class FunctionKernel:
                 f"{self._label} returned the shape {list(array.shape)} for {place}, which is declared as [{shape}]; change the "
                 "function, or what shape=… of the operator says"
             )
+
+
+class DeviceFunctionKernel:
+    """Calls a function with tensors of a device's memory, which are passed as they are."""
+
+    def __init__(self, label: str, function: Callable[..., object], site: Site) -> None:
+        """Make the kernel of `site`; arguments are those of `FunctionKernel`."""
+        self._label, self._function, self._count = label, function, len(site.output_names)
+
+    def compute(self, inputs: Sequence[OnnxValue]) -> list[OnnxValue]:
+        """Call the function.
+
+        Raises:
+            RuntimeException: it returned another number of outputs than the node has.
+        """
+        result = self._function(*inputs)
+        results = list(result) if isinstance(result, tuple) else [result]
+        if len(results) != self._count:
+            raise RuntimeException(f"{self._label} returned {len(results)} outputs; the node has {self._count}")
+        return results
 
 
 def _read_only(value: object) -> object:

@@ -14,7 +14,7 @@ from sardonyx.custom_ops.kernel import CompiledKernel
 from sardonyx.errors import InvalidGraph, RuntimeException, SardonyxError, describe, located
 from sardonyx.ir import Node, Value
 from sardonyx.ops.schema import place_of
-from sardonyx.provider import Bound, check_cancelled
+from sardonyx.provider import HOST, Bound, Memory, check_cancelled
 
 __all__ = ["CustomProgram"]
 
@@ -51,8 +51,9 @@ class CustomProgram:
         inputs: Sequence[Value],
         constants: Sequence[Value],
         outputs: Sequence[Value],
+        memory: Memory = HOST,
     ) -> None:
-        """Put `nodes`, each with its kernel, in slots: `inputs` and `constants` are read, `outputs` given out."""
+        """Put `nodes`, each with its kernel, in slots: `inputs` and `constants` are read, `outputs` given out, all in `memory`."""
         slots: dict[Value, int] = {}
         for value in (*inputs, *constants, *(value for node in nodes for value in node.outputs)):
             slots.setdefault(value, len(slots))
@@ -60,7 +61,7 @@ class CustomProgram:
         self._template: list[Any] = [None] * (len(slots) + 1)
         for value in constants:
             if value.constant is not None:
-                self._template[slots[value]] = value.constant.numpy()
+                self._template[slots[value]] = memory.from_host(value.constant.numpy())
         self._outputs = tuple(slots[value] for value in outputs)
         self._bound = Bound((None,) * len(outputs))
         kept = {*self._outputs, *(slots[value] for value in constants)}

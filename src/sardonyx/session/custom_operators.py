@@ -37,7 +37,9 @@ def with_custom_operators(settings: Settings, providers: ProviderList) -> tuple[
         from sardonyx.custom_ops.provider import CustomOperatorsProvider  # which few sessions need
 
     entries = settings.optimize.entries
-    asked = (CustomOperatorsProvider(catalog, entries), *providers.all)
+    devices = [provider for provider in providers.all if provider.name in catalog.devices]
+    on_devices = [CustomOperatorsProvider(catalog, entries, device=device) for device in devices]
+    asked = (CustomOperatorsProvider(catalog, entries), *on_devices, *providers.all)
     if catalog.has_kernels:
         asked += (CustomOperatorsProvider(catalog, entries, is_first=False),)
     return catalog, dataclasses.replace(providers, all=asked)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from sardonyx.custom_ops.definition import runner_on
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.partition.explain import Placement
 from sardonyx.session.settings.keys import NO_FALLBACK
@@ -29,8 +30,12 @@ def check_named(named: Collection[str]) -> None:
 
 
 def check_placed(named: Collection[str], placements: Sequence[Placement], *, forbidden: bool) -> None:
-    """Look for nodes that run on a provider which is not among `named`; raises Fail where that is forbidden, with the reasons."""
-    others = [place for place in placements if place.provider not in named]
+    """Look for nodes that run on a provider which is not among `named`; raises Fail where that is forbidden, with the reasons.
+
+    A custom operator that runs in the memory of a provider counts as the provider's.
+    """
+    own = {*named, *map(runner_on, named)}
+    others = [place for place in placements if place.provider not in own]
     if others and named:
         event("placement.fallback", nodes=[place.node for place in others], providers=sorted({place.provider for place in others}))
     if not others or not forbidden:
