@@ -29,7 +29,8 @@ def _run(engine: Engine, name: str, x: Array) -> tuple[Array, Array, Array, Arra
     outer, count, inner = x.shape
     kind = F32 if x.dtype == np.float32 else I64
     values, vectors, length = np.zeros_like(x), [np.zeros(count, np.int64) for _ in range(3)], np.zeros(1, np.int64)
-    call(engine, name, [x, values, *vectors, length, np.zeros(count * work_bytes(kind) + 8, np.uint8)], [outer, count, inner])
+    buffers = [x, values, *vectors, length, np.zeros(count * work_bytes(kind) + 8, np.uint8)]
+    call(engine, name, buffers, [outer, count, inner], 0, outer * inner + 1)
     total = int(length[0])
     firsts, inverse, counts = vectors
     return values.reshape(-1)[: outer * total * inner].reshape(outer, total, inner), firsts[:total], inverse, counts[:total]

@@ -70,13 +70,24 @@ class DepthwiseParams:
     """Rows of places in one task."""
     block_places: int
     """Places of a row in one task."""
+    out_image: int
+    """Elements of one image of the output."""
+    out_begin: int
+    """Where the first place lies in the output."""
     axes: tuple[WindowAxis, WindowAxis]
 
     @staticmethod
     def blocked(
-        target: Target, images: int, channels: int, axes: tuple[WindowAxis, WindowAxis], *, threads: int = 1
+        target: Target,
+        images: int,
+        channels: int,
+        axes: tuple[WindowAxis, WindowAxis],
+        *,
+        threads: int = 1,
+        out_image: int | None = None,
+        out_begin: int = 0,
     ) -> DepthwiseParams:
-        """Return the parameters with blocks that suit `threads`."""
+        """Return the parameters with blocks that suit `threads`; images of the output are dense unless `out_image` is given."""
         lanes, (outer, inner) = target.lanes(32), axes
         reach = (inner.taps - 1) * inner.dilation
         first = min(max(-(-inner.begin // inner.stride), 0), inner.places)
@@ -91,6 +102,8 @@ class DepthwiseParams:
             last_inside=last,
             block_rows=max(images * outer.places // (4 * wanted), 1),
             block_places=max(-(-inner.places // pieces), 1),
+            out_image=outer.places * outer.out_step if out_image is None else out_image,
+            out_begin=out_begin,
             axes=axes,
         )
 
@@ -189,14 +202,14 @@ class _Writer:
 
     def write_row(self, b: Kernel, row: Register, left: Register, right: Register) -> None:
         """Write the places [left, right) of one row, for all channels."""
-        outer, inner = depthwise_axes(b)
+        p, (outer, inner) = depthwise_params(b), depthwise_axes(b)
         image, place = row // outer["places"], row % outer["places"]
         first_tap, last_tap, start = taps_inside(b, place, outer)
         line = _Row(
             source=b.buffer(INPUT, F32).at((image * outer["size"] + start) * outer["in_step"]),
-            filters=b.buffer(FILTERS, F32).at(first_tap * inner["taps"] * depthwise_params(b)["filter_step"]),
+            filters=b.buffer(FILTERS, F32).at(first_tap * inner["taps"] * p["filter_step"]),
             taps=last_tap - first_tap,
-            result=row * outer["out_step"],
+            result=image * p["out_image"] + place * outer["out_step"] + p["out_begin"],
         )
         if self._fits:
             self._write_lines(b, line, left, right)

@@ -40,7 +40,9 @@ class _Slices:
 
 
 def write_distinct(module: Module, symbol: str, kind: Type, *, single: bool, is_sorted: bool) -> None:
-    """Write the kernel `symbol`, one task; parameters: outer, slices, inner, of x (outer, slices, inner).
+    """Write the kernel `symbol`; parameters: outer, slices, inner, of x (outer, slices, inner).
+
+    Tasks, one after another: a sort by each element of a slice, the last one first, then what follows from the order.
 
     Args:
         module: where to write.
@@ -51,29 +53,30 @@ def write_distinct(module: Module, symbol: str, kind: Type, *, single: bool, is_
     """
     key = key_type(kind)
     sort = write_sort(module, f"{symbol}_sort", key)
-    with module.kernel(symbol) as b, b.loop(b.begin, b.end):
+    with module.kernel(symbol) as b:
         slices = _Slices(b, kind)
-        keys = Keys(b, b.buffer(WORK, I32), slices.count, key)
+        keys, sorts = Keys(b, b.buffer(WORK, I32), slices.count, key), slices.outer * slices.inner
         groups, numbers = (keys.other_places.at(slices.count * part) for part in (1, 2))
-        _order(b, slices, keys, sort)
-        total = _group(b, slices, keys, groups, single=single)
-        b.buffer(LENGTH, I64).store(total)
-        if not is_sorted:
-            _renumber(b, slices.count, groups, numbers)
-            _regroup(b, slices.count, groups, total)
-        _copy_slices(b, slices, b.buffer(VALUES, kind), total)
+        with b.loop(b.begin, b.end) as task:
+            with b.when(task.eq(0)):
+                for i, span in b.vectors(0, slices.count, I32):
+                    keys.places.store(b.iota(I32, span.lanes) + i.to(I32).splat(span.lanes), i, span)
+            with b.when(task < sorts):
+                _order(b, slices, keys, sort, slices.offset(sorts - 1 - task))
+            with b.when(task.eq(sorts)):
+                total = _group(b, slices, keys, groups, single=single)
+                b.buffer(LENGTH, I64).store(total)
+                if not is_sorted:
+                    _renumber(b, slices.count, groups, numbers)
+                    _regroup(b, slices.count, groups, total)
+                _copy_slices(b, slices, b.buffer(VALUES, kind), total)
 
 
-def _order(b: Kernel, slices: _Slices, keys: Keys, sort: Function) -> None:
-    """Sort the places of slices by their elements, the last one first."""
-    for i, span in b.vectors(0, slices.count, I32):
-        keys.places.store(b.iota(I32, span.lanes) + i.to(I32).splat(span.lanes), i, span)
-    length = slices.outer * slices.inner
-    with b.loop(0, length) as step:
-        offset = slices.offset(length - 1 - step)
-        with b.loop(0, slices.count) as i:
-            keys.keys.store(sort_key(b, slices.element(offset, keys.places.load(i).to(I64))), i)
-        keys.sort(sort, slices.count)
+def _order(b: Kernel, slices: _Slices, keys: Keys, sort: Function, offset: Register) -> None:
+    """Sort the places of slices by the elements at an offset."""
+    with b.loop(0, slices.count) as i:
+        keys.keys.store(sort_key(b, slices.element(offset, keys.places.load(i).to(I64))), i)
+    keys.sort(sort, slices.count)
 
 
 def _group(b: Kernel, slices: _Slices, keys: Keys, groups: Pointer, *, single: bool) -> Register:

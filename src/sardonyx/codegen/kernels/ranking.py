@@ -3,7 +3,7 @@
     x ─ sort_key ─► unsigned integer of 32 or 64 bits       equal where the elements are equal, +0 and -0 too; NaN is the last
 
 Up to INSERTION keys are sorted by insertion, more by their bytes, the least significant first; bytes that are the same in all keys
-are passed over.
+are passed over. What is sorted by several tasks takes the same steps, each by itself: `count_digits`, `spread_digits`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,26 @@ from sardonyx.codegen.emit.narrow import from_narrow
 from sardonyx.codegen.emit.types import BOOL, I32, I64, U32, U64, Kind, Type
 from sardonyx.codegen.emit.values import Pointer, Register
 
-__all__ = ["INSERTION", "MOST_KEYS", "Keys", "each_lane", "key_type", "sort_key", "write_sort"]
+__all__ = [
+    "DIGITS",
+    "INSERTION",
+    "MOST_KEYS",
+    "Keys",
+    "count_digits",
+    "digit_of",
+    "each_lane",
+    "key_type",
+    "sort_key",
+    "spread_digits",
+    "write_sort",
+]
 
 INSERTION = 40
 """Up to so many keys insertion is the faster way."""
 MOST_KEYS = (1 << 31) - 1
 """Places are numbered in 32 bits."""
-_DIGITS = 256
+DIGITS = 256
+"""Values of a byte."""
 
 
 def key_type(kind: Type) -> Type:
@@ -133,22 +146,16 @@ def _insert(f: Function, keys: Pointer, places: Pointer, element: tuple[Register
 
 
 def _by_digits(f: Function, first: tuple[Pointer, Pointer], second: tuple[Pointer, Pointer], count: Register) -> None:
-    counts, is_second = f.stack(I32, _DIGITS), f.variable(f.const(BOOL, False))
     kind = first[0].element
+    counts, is_second = f.stack(I32, DIGITS * kind.size_bytes), f.variable(f.const(BOOL, False))
+    count_digits(f, counts, first[0], count)
     with f.loop(0, kind.size_bytes) as number:
-        shift = (number * 8).to(kind)
-        keys, places = (_either(f, is_second.value, b, a) for a, b in zip(first, second, strict=True))
-        _count_digits(f, counts, keys, shift, count)
-        with f.when(counts.load(_digit(keys.load(0), shift)).to(I64).ne(count)):
+        shift, here = (number * 8).to(kind), counts.at(number * DIGITS)
+        with f.when(here.load(digit_of(first[0].load(0), shift)).to(I64).ne(count)):
+            keys, places = (_either(f, is_second.value, b, a) for a, b in zip(first, second, strict=True))
             to_keys, to_places = (_either(f, is_second.value, a, b) for a, b in zip(first, second, strict=True))
-            _begin_digits(f, counts)
-            with f.loop(0, count) as i:
-                key = keys.load(i)
-                digit = _digit(key, shift)
-                place = counts.load(digit)
-                counts.store(place + 1, digit)
-                to_keys.store(key, place)
-                to_places.store(places.load(i), place)
+            _begin_digits(f, here)
+            spread_digits(f, here, shift, (keys, places), (to_keys, to_places), count)
             is_second.set(~is_second.value)
     with f.when(is_second.value):
         for target, source in zip(first, second, strict=True):
@@ -156,25 +163,51 @@ def _by_digits(f: Function, first: tuple[Pointer, Pointer], second: tuple[Pointe
                 target.store(source.load(i, span), i, span)
 
 
-def _count_digits(f: Function, counts: Pointer, keys: Pointer, shift: Register, count: Register) -> None:
-    for i, span in f.vectors(0, _DIGITS, I32):
+def count_digits(f: Function, counts: Pointer, keys: Pointer, count: Register) -> None:
+    """Store for each byte of a key, the lowest first, how many of `count` keys have each of its values: 256 numbers of 32 bits.
+
+    All bytes are counted in one pass: neighbours that share one do not wait for each other alone.
+    """
+    kind = keys.element
+    for i, span in f.vectors(0, DIGITS * kind.size_bytes, I32):
         counts.store(0, i, span)
     with f.loop(0, count) as i:
-        digit = _digit(keys.load(i), shift)
-        counts.store(counts.load(digit) + 1, digit)
+        key = keys.load(i)
+        for number in range(kind.size_bytes):
+            place = digit_of(key, key.like(number * 8)) + number * DIGITS
+            counts.store(counts.load(place) + 1, place)
+
+
+def spread_digits(
+    f: Function,
+    places_of: Pointer,
+    shift: Register,
+    source: tuple[Pointer, Pointer],
+    target: tuple[Pointer, Pointer],
+    count: Register,
+) -> None:
+    """Move keys and their places to where the next key with such a digit belongs, which `places_of` has for each."""
+    with f.loop(0, count) as i:
+        key = source[0].load(i)
+        digit = digit_of(key, shift)
+        place = places_of.load(digit)
+        places_of.store(place + 1, digit)
+        target[0].store(key, place)
+        target[1].store(source[1].load(i), place)
 
 
 def _begin_digits(f: Function, counts: Pointer) -> None:
     """Put in place of each count the sum of those before."""
     total = f.variable(f.const(I32, 0))
-    with f.loop(0, _DIGITS) as digit:
+    with f.loop(0, DIGITS) as digit:
         here = counts.load(digit)
         counts.store(total.value, digit)
         total.add(here)
 
 
-def _digit(key: Register, shift: Register) -> Register:
-    return ((key >> shift) & (_DIGITS - 1)).to(I64)
+def digit_of(key: Register, shift: Register) -> Register:
+    """Return a byte of a key."""
+    return ((key >> shift) & (DIGITS - 1)).to(I64)
 
 
 def _either(f: Function, condition: Register, yes: Pointer, no: Pointer) -> Pointer:

@@ -31,6 +31,10 @@ def _model(x: list[int | str], w: tuple[int, ...], **attributes: Any) -> bytes:
         ((20, 33, 3, 4), {"strides": [2, 2], "auto_pad": "SAME_LOWER"}),
         ((20, 6, 3, 4), {"strides": [2, 2], "group": 4}),
         ((20, 1, 2, 2), {"strides": [2, 2], "group": 20}),
+        ((20, 1, 3, 4), {"strides": [3, 2], "pads": [1, 0, 0, 1], "group": 20}),
+        ((20, 1, 5, 5), {"strides": [2, 2], "pads": [2, 2, 2, 2], "output_padding": [1, 1], "group": 20}),
+        ((20, 1, 3, 3), {"dilations": [2, 3], "group": 20}),
+        ((20, 1, 1, 2), {"strides": [2, 3], "group": 20}),
     ],
 )
 def test_two_axes(w: tuple[int, ...], attributes: dict[str, Any]) -> None:
@@ -48,6 +52,7 @@ def test_stated_shapes(shape: list[int]) -> None:
 def test_one_and_three_axes() -> None:
     """Sequences and volumes."""
     compare(_model(["n", 20, "t"], (20, 6, 8), strides=[4], pads=[2, 2]), [{"x": random(1, 20, 9)}])
+    compare(_model(["n", 20, "t"], (20, 1, 8), strides=[4], pads=[2, 1], group=20), [{"x": random(2, 20, 9)}])
     volume = _model(["n", 20, "d", "h", "w"], (20, 6, 3, 3, 3), strides=[2, 1, 2], pads=[1, 1, 1, 0, 0, 0])
     compare(volume, [{"x": random(2, 20, 3, 4, 5)}])
 

@@ -1,10 +1,13 @@
-"""The step that convolutions share."""
+"""The steps that convolutions share."""
 
 from typing import Any
 
+import numpy as np
 import pytest
 from onnx import helper
 from support.channels_last import compare, model_of, program_steps, random
+
+from sardonyx import InferenceSession
 
 
 def _model(M: int, C: int, kernel: int, **attributes: Any) -> bytes:
@@ -31,3 +34,21 @@ def test_few_output_channels(M: int, C: int, kernel: int, pads: list[int]) -> No
     model = _model(M, C, kernel, pads=pads)
     assert any(f"to{M}_" in step for step in program_steps(model)) == (M < 5)
     compare(model, [{"x": random(2, C, 9, 7)}, {"x": random(1, C, 30, 31)}])
+
+
+@pytest.mark.parametrize("height", [5, 40])
+@pytest.mark.parametrize("op_type", ["Conv", "ConvTranspose"])
+def test_images_of_a_batch_lie_one_after_another(op_type: str, height: int) -> None:
+    """Also where places of one phase lie apart, and images are not whole numbers of their rows."""
+    node = helper.make_node(op_type, ["x", "w"], ["y"], strides=[2, 2], group=17)
+    model = model_of([node], {"x": ["n", 17, "h", "w"]}, {"w": random(17, 1, 3, 3)})
+    compare(model, [{"x": random(3, 17, height, 7)}])
+
+
+def test_a_batch_is_what_its_images_are_alone() -> None:
+    """Bit for bit."""
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], strides=[3, 2], pads=[1, 0, 0, 1], group=20)
+    session = InferenceSession(model_of([node], {"x": ["n", 20, "h", "w"]}, {"w": random(20, 1, 4, 3)}))
+    x = random(3, 20, 9, 8)
+    whole = session.run(None, {"x": x})[0]
+    assert np.array_equal(whole, np.concatenate([session.run(None, {"x": x[i : i + 1]})[0] for i in range(3)]))

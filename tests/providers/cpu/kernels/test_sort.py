@@ -29,6 +29,17 @@ def test_unique_without_its_other_results() -> None:
     same("graph(x: float[A]) -> (y) { y = Unique(x) }", {"x": np.array([2, 1, 2], np.float32)})
 
 
+@pytest.mark.parametrize("is_sorted", [0, 1])
+@pytest.mark.parametrize("declared", ["A", "70001"])
+def test_many_elements_are_sorted_block_by_block(declared: str, is_sorted: int) -> None:
+    """On any number of threads, whether their number is known before or not."""
+    body = f"graph(x: int32[{declared}]) -> (y, i, j, c) {{ y, i, j, c = Unique(x) {{sorted = {is_sorted}}} }}"
+    x = np.random.default_rng(0).integers(-40_000, 40_000, 70_001).astype(np.int32)
+    same(body, {"x": x})
+    alone, shared = (cpu_session(body, threads=threads).run(None, {"x": x}) for threads in (1, 3))
+    assert all(np.array_equal(one, other) for one, other in zip(alone, shared, strict=True))
+
+
 NUMBERS = [("", ""), (", f: float[]", ", f"), (", f: float[], t: float[1]", ", f, t")]
 
 

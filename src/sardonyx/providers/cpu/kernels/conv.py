@@ -16,16 +16,12 @@ from math import prod
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.matrix_tiles import TILE
-from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.codegen.kernels.conv import pack_filters
-from sardonyx.codegen.kernels.depthwise import DepthwiseParams, write_depthwise
 from sardonyx.codegen.kernels.gemm import GemmParams, tiling
 from sardonyx.codegen.kernels.narrow.pairs import pack_pairs
 from sardonyx.codegen.kernels.narrow.tile_gemm import tile_gemm_params
 from sardonyx.codegen.kernels.panels import TilePanels
 from sardonyx.codegen.kernels.tile_products import tile_words
-from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 from sardonyx.ir import Node
 from sardonyx.ir.shape import product
@@ -33,12 +29,11 @@ from sardonyx.ops.schema import NHWC_DOMAIN
 from sardonyx.ops.views.conv import Conv
 from sardonyx.ops.views.window import Window
 from sardonyx.providers.cpu.claims import lowers
-from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_border import FEW_CHANNELS, add_border
-from sardonyx.providers.cpu.kernels.conv_tail import Tail, TailCode, joins_conv, place_epilogue, tail_of
+from sardonyx.providers.cpu.kernels.conv_tail import Tail, joins_conv, tail_of
 from sardonyx.providers.cpu.kernels.filters import ConstantFilters, FilterSource, filters_of
-from sardonyx.providers.cpu.kernels.implicit_product import WindowPlacement, add_product, is_narrow
+from sardonyx.providers.cpu.kernels.implicit_product import DepthwiseLine, WindowPlacement, add_depthwise, add_product, is_narrow
 from sardonyx.providers.cpu.kernels.matmul import ProductKernel
 from sardonyx.providers.cpu.kernels.windows import Filters, claim_filters, conv_axes, is_padded, is_point, place_window
 from sardonyx.providers.cpu.kernels.winograd import lower_winograd, suits_winograd
@@ -118,62 +113,17 @@ def _pack_point_pairs(weights: Array, width: int) -> Array:
     return pack_pairs(weights.reshape(weights.shape[:2]).T, width, TILE)
 
 
-_FIRST_OPERAND = 3
-"""Buffers of the epilogue come after the input, the filters and the output."""
-
-_ONE_ROW = WindowAxis(1, 1, 1, 1, 0, 1, 0, 0)
-"""The axis around a sequence, which is an image of one row."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class DepthwiseKernel:
-    """A convolution of each channel by itself."""
-
-    taps: int
-    """Taps along the last axis."""
-    stride: int
-    """From one place to the next there."""
-    dilation: int
-    """From one tap to the next there."""
-    tail: TailCode
-    """The epilogue."""
-
-    def symbol(self, target: Target) -> str:
-        """Return its name."""
-        return expression_symbol(
-            target, f"depthwise_f32_{self.taps}s{self.stride}d{self.dilation}", [self.tail.expr], self.tail.ways
-        )
-
-    def write(self, module: Module, symbol: str) -> None:
-        """Write it."""
-        write_depthwise(
-            module,
-            symbol,
-            taps=self.taps,
-            stride=self.stride,
-            dilation=self.dilation,
-            epilogue=place_epilogue(self.tail, _FIRST_OPERAND),
-        )
-
-
 def _lower_depthwise(low: Lowering, group: Group, data: Buffer, filters: FilterSource, window: Window[int], tail: Tail) -> None:
-    target, result, spatial, C = low.target, low.result(group.result), data.shape[1:-1], filters.shape[0]
-    symbol = low.kernel(DepthwiseKernel(window.kernel[-1], window.strides[-1], window.dilations[-1], tail.code))
-    packed = filters.taps(low, target.lanes(32))
+    result, spatial, C = low.result(group.result), data.shape[1:-1], filters.shape[0]
 
-    def plan(sizes: Sizes) -> tuple[list[int], int]:
+    def place(sizes: Sizes) -> WindowPlacement:
         images, *places, _ = sizes.shape(result.shape)
-        held = sizes.shape(spatial)
-        row = sizes(result.row)
+        held, row = sizes.shape(spatial), sizes(result.row)
         axes = conv_axes(window, held, place_window(window, held, places), C, row)
-        if len(axes) == 1:
-            axes.insert(0, dataclasses.replace(_ONE_ROW, in_step=C * held[0], out_step=row * places[0]))
-        params = DepthwiseParams.blocked(target, images, C, (axes[0], axes[1]), threads=low.threads)
-        return params.words(), params.tasks()
+        return WindowPlacement(images, axes, C * prod(held), row * prod(places))
 
-    operands = map(low.of, tail.operands)
-    buffers, pitched = [data, packed, result, *operands], tail.may_be_pitched
-    low.step(group, symbol, buffers, writes=[2], plan=plan, pitched=pitched, precision=FLOAT32)
+    line = DepthwiseLine(window.kernel[-1], window.strides[-1], window.dilations[-1])
+    add_depthwise(low, group, (data, result), filters, line, tail, place)
 
 
 def _lower_windows(

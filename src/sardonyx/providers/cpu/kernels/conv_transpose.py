@@ -7,7 +7,7 @@ elements that lie as evenly as those of a plain convolution with stride 1, in re
     kernel 4, stride 2      phase 0: taps 2, 0      phase 1: taps 3, 1      each writes every second place
     kernel 2, stride 2      phase 0: tap 0          phase 1: tap 1          plain products of matrices
 
-No input is spread out, no product is added to memory.
+No input is spread out, no product is added to memory. Phases are depthwise convolutions where each channel has a filter of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_tail import joins_conv, tail_of
 from sardonyx.providers.cpu.kernels.filters import ComputedFilters, ConstantFilters, FilterSource, filters_of
-from sardonyx.providers.cpu.kernels.implicit_product import WindowPlacement, add_product
+from sardonyx.providers.cpu.kernels.implicit_product import DepthwiseLine, WindowPlacement, add_depthwise, add_product
 from sardonyx.providers.cpu.kernels.windows import claim_filters
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given
@@ -149,13 +149,20 @@ def lower(low: Lowering, group: Group, spread: SpreadSpec) -> None:
         [_Phase.of(taps, stride, dilation, residue) for residue in range(stride)]
         for taps, stride, dilation in zip(kernel, window.strides, window.dilations, strict=True)
     ]
+    is_alone = (C, weights.shape[1]) == (groups, 1) and isinstance(weights, ConstantFilters)
+    is_depthwise = is_alone and len(kernel) <= 2 and all(phase.taps for phases in choices for phase in phases)
     for phases in itertools.product(*choices):
         taken = _taken(weights, groups, [phase.taps for phase in phases])
 
         def place(sizes: Sizes, phases: Sequence[_Phase] = phases) -> WindowPlacement:
             return _place(spread, phases, sizes.shape(data.shape), sizes.shape(result.shape), sizes(result.row))
 
-        add_product(low, group, data, result, taken, groups, C // groups, tail, place, padded=not spread.is_tiling)
+        if is_depthwise:
+            last = phases[-1]
+            line = DepthwiseLine(len(last.taps), 1, last.dilation // math.gcd(last.stride, last.dilation))
+            add_depthwise(low, group, (data, result), taken, line, tail, place)
+        else:
+            add_product(low, group, data, result, taken, groups, C // groups, tail, place, padded=not spread.is_tiling)
 
 
 def _taken(filters: FilterSource, groups: int, taps: Sequence[range]) -> FilterSource:

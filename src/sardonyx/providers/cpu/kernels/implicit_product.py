@@ -1,4 +1,4 @@
-"""The step that Conv and ConvTranspose share: an implicit product of matrices over channels-last data."""
+"""The steps that Conv and ConvTranspose share, over channels-last data: implicit products, and each channel by itself."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.codegen.kernels.conv import ConvParams, conv_tiling, widths_for, write_conv
 from sardonyx.codegen.kernels.conv_narrow import MOST_COLUMNS, write_narrow_conv
+from sardonyx.codegen.kernels.depthwise import DepthwiseParams, write_depthwise
 from sardonyx.codegen.target import Target
 from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group
@@ -22,13 +23,16 @@ from sardonyx.providers.cpu.precision import BFLOAT16, FLOAT32
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
-__all__ = ["WindowPlacement", "add_product", "is_narrow"]
+__all__ = ["DepthwiseLine", "WindowPlacement", "add_depthwise", "add_product", "is_narrow"]
 
 _SHORTEST_RUN = 16
 """Elements of a run that are worth vectors along it."""
 
 _FIRST_OPERAND = 4
 """Buffers of the epilogue come after the input, the filters, the output and the zeros."""
+
+_FIRST_DEPTHWISE = 3
+"""The same without zeros."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -162,3 +166,80 @@ def add_product(
     operands = map(low.of, tail.operands)
     buffers, precision = [data, packed, result, zeros, *operands], FLOAT32 if words == 1 else BFLOAT16
     low.step(group, symbol, buffers, writes=[2], plan=plan, pitched=tail.may_be_pitched, precision=precision)
+
+
+_ONE_ROW = WindowAxis(1, 1, 1, 1, 0, 1, 0, 0)
+"""The axis around a sequence, which is an image of one row."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DepthwiseLine:
+    """The window along the last axis, which is baked into the code."""
+
+    taps: int
+    """How long it is."""
+    stride: int
+    """From one place to the next."""
+    dilation: int
+    """From one tap to the next."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DepthwiseKernel:
+    """A convolution of each channel by itself."""
+
+    taps: int
+    """Taps along the last axis."""
+    stride: int
+    """From one place to the next there."""
+    dilation: int
+    """From one tap to the next there."""
+    tail: TailCode
+    """The epilogue."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        name = f"depthwise_f32_{self.taps}s{self.stride}d{self.dilation}"
+        return expression_symbol(target, name, [self.tail.expr], self.tail.ways)
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        epilogue = place_epilogue(self.tail, _FIRST_DEPTHWISE)
+        write_depthwise(module, symbol, taps=self.taps, stride=self.stride, dilation=self.dilation, epilogue=epilogue)
+
+
+def add_depthwise(
+    low: Lowering,
+    group: Group,
+    buffers: tuple[Buffer, Buffer],
+    filters: FilterSource,
+    line: DepthwiseLine,
+    tail: Tail,
+    place: Callable[[Sizes], WindowPlacement],
+) -> None:
+    """Add the step that convolves each channel with its filter.
+
+    Args:
+        low: where to add it.
+        group: what it computes.
+        buffers: the input (N, spatial…, C) and the output (N, spatial…, C), of one spatial axis or two.
+        filters: the filters (C, 1, kernel…).
+        line: the window along the last axis.
+        tail: the epilogue.
+        place: the placement for given sizes.
+    """
+    (data, result), target, C = buffers, low.target, filters.shape[0]
+    packed = filters.taps(low, target.lanes(32))
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        found = place(sizes)
+        *outer, inner = found.axes
+        axes = outer[0] if outer else dataclasses.replace(_ONE_ROW, in_step=found.image, out_step=found.out_image), inner
+        params = DepthwiseParams.blocked(
+            target, found.batch, C, axes, threads=low.threads, out_image=found.out_image, out_begin=found.out_begin
+        )
+        return params.words(), params.tasks()
+
+    every, pitched = [data, packed, result, *map(low.of, tail.operands)], tail.may_be_pitched
+    symbol = low.kernel(DepthwiseKernel(line.taps, line.stride, line.dilation, tail.code))
+    low.step(group, symbol, every, writes=[2], plan=plan, pitched=pitched, precision=FLOAT32)

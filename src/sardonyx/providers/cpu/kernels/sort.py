@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import Type
-from sardonyx.codegen.kernels import distinct, suppress
-from sardonyx.codegen.kernels.ranking import MOST_KEYS
+from sardonyx.codegen.kernels import distinct, distinct_blocks, suppress
+from sardonyx.codegen.kernels.ranking import DIGITS, MOST_KEYS
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape, Value
-from sardonyx.ir.shape import minimum, product
+from sardonyx.ir.shape import ceil_div, maximum, minimum, product
 from sardonyx.ops.views.axes import normalize_axis
 from sardonyx.ops.views.sort import NonMaxSuppression, Unique
 from sardonyx.providers.cpu.claims import lowers
@@ -73,9 +75,27 @@ class UniqueKernel:
         distinct.write_distinct(module, symbol, self.kind, single=self.single, is_sorted=self.is_sorted)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class UniqueStepKernel:
+    """One of the steps that find the distinct elements of large arrays."""
+
+    kind: Type
+    """The type of elements."""
+    name: str
+    """One of STEPS."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"unique_{self.name}_{self.kind.kind.value}{self.kind.bits}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        distinct_blocks.write_step(module, symbol, self.kind, self.name)
+
+
 @lowers("Unique", claim=claim_unique, counts=lambda spec: True)
 def unique(low: Lowering, group: Group, spec: UniqueSpec) -> None:
-    """Lower to a kernel that sorts slices, and stores all four results."""
+    """Lower to a kernel that sorts slices, and stores all four results; many elements are sorted block by block."""
     node, source, length = group.node, low.of(group.node.inputs[0]), low.counter()
     shape, axis = ((product(source.shape),), 0) if spec.axis is None else (source.shape, spec.axis)
     n, sides = shape[axis], (product(shape[:axis]), product(shape[axis + 1 :]))
@@ -86,7 +106,8 @@ def unique(low: Lowering, group: Group, spec: UniqueSpec) -> None:
         _vector(low, node, 3, n, length),
     ]
     work = low.temporary(DataType.UINT8, (n, distinct.work_bytes(spec.kind)))
-    symbol = low.kernel(UniqueKernel(spec.kind, spec.axis is None, spec.is_sorted))
+    buffers = [source, *results, length, work]
+    may_be_many = spec.axis is None and not (isinstance(n, int) and n <= _FEW)
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         if sizes(n) > MOST_KEYS:
@@ -94,9 +115,56 @@ def unique(low: Lowering, group: Group, spec: UniqueSpec) -> None:
                 f"Unique among {sizes(n)} slices of data of shape {sizes.shape(source.shape)}; give it {MOST_KEYS}"
             )
         before, after = sizes(sides[0]), sizes(sides[1])
-        return [before if after else 0, sizes(n), max(after, 1)], 1
+        is_many = may_be_many and sizes(n) > _FEW
+        params = [before if after else 0, sizes(n), max(after, 1)]
+        return params, 0 if is_many else params[0] * params[2] + 1
 
-    low.step(group, symbol, [source, *results, length, work], writes=range(1, 7), plan=plan)
+    if not may_be_many or not isinstance(n, int):
+        symbol = low.kernel(UniqueKernel(spec.kind, spec.axis is None, spec.is_sorted))
+        low.step(group, symbol, buffers, writes=range(1, 7), plan=plan, together=1)
+    if may_be_many:
+        _add_blocks(low, group, spec, buffers, n)
+
+
+_FEW = 1 << 14
+"""Up to so many elements are one task."""
+
+
+def _add_blocks(low: Lowering, group: Group, spec: UniqueSpec, buffers: Sequence[Buffer], n: Dim) -> None:
+    """Add the steps that find distinct elements block by block, which do nothing where there are few."""
+    digits = distinct_blocks.digits_of(spec.kind)
+    blocks = maximum(minimum(ceil_div(n, distinct_blocks.block_of(0)), distinct_blocks.MOST_BLOCKS), 1)
+    workspace = [
+        low.temporary(DataType.INT32, (blocks, digits * DIGITS)),
+        low.temporary(DataType.INT64, (distinct_blocks.STATE_WORDS,)),
+        low.temporary(DataType.INT64, (blocks,)),
+    ]
+
+    def add(name: str, number: int = 0) -> None:
+        def plan(sizes: Sizes) -> tuple[list[int], int]:
+            count = sizes(n)
+            if count > MOST_KEYS:
+                raise InvalidArgument(f"Unique among {count} elements; give it {MOST_KEYS}")
+            block = distinct_blocks.block_of(count)
+            tasks = 0 if count <= _FEW else 1 if name == "shared" else -(-count // block)
+            return [count, block, -(-count // block), number], tasks
+
+        symbol = low.kernel(UniqueStepKernel(spec.kind, name))
+        low.step(group, symbol, [*buffers, *workspace], writes=range(1, 10), plan=plan)
+
+    add("keys")
+    add("shared")
+    for number in range(digits):
+        if number:
+            add("recount", number)
+        add("spread", number)
+    add("groups")
+    add("numbers")
+    if spec.is_sorted:
+        add("results")
+        return
+    for name in ("firsts", "renumber", "renumbered_results", "inverse"):
+        add(name)
 
 
 def _vector(low: Lowering, node: Node, number: int, n: Dim, length: Buffer) -> Buffer:
