@@ -1,6 +1,8 @@
 """What compiling ahead saves: time to make a session, and sizes of files.
 
-    python benchmarks/context_models.py MODEL.onnx ... [--weightless] [--embed] [--provider NAME ...] [--dim batch=1 ...]
+    python benchmarks/context_models.py [MODEL.onnx ...] [--weightless] [--embed] [--provider NAME ...] [--dim batch=1 ...]
+
+Without models it takes those that zoo.py makes.
 
 For each model, each time in a process of its own that has imported everything: a session with an empty cache of kernels, one with a
 full one, one that writes the compiled model, one that loads it, again with an empty cache, and one that compares all elements of
@@ -24,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from zoo import add_options, files
 
 import sardonyx as ort
 from sardonyx.formats import onnx as onnx_format
@@ -110,7 +113,8 @@ def report(path: Path, arguments: argparse.Namespace) -> bool:
 def main() -> None:
     """Measure the models of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", type=Path)
+    parser.add_argument("models", nargs="*", help="files, or names of models of zoo.py; all that are made there by default")
+    add_options(parser)
     parser.add_argument("--weightless", action="store_true")
     parser.add_argument("--embed", action="store_true")
     parser.add_argument("--provider", action="append", default=[])
@@ -120,7 +124,7 @@ def main() -> None:
     if arguments.task:
         print(json.dumps(session_of(json.loads(arguments.task))))
         return
-    failed = [path.name for path in arguments.models if not report(path, arguments)]
+    failed = [path.name for path in files(arguments) if not report(path, arguments)]
     sys.exit(f"not as it should be: {', '.join(failed)}" if failed else 0)
 
 

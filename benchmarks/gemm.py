@@ -6,9 +6,9 @@ For each instruction set level: the multiply-adds that the core does on register
 in GFLOP/s and as a share of that peak. Medians over rounds in which peak and shapes take turns; others may use the machine.
 """
 
+import argparse
 import ctypes
 import statistics
-import sys
 import time
 from collections.abc import Callable
 
@@ -119,5 +119,10 @@ def report(level: str) -> None:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or available_levels():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("levels", nargs="*", metavar="LEVEL", help=f"of {', '.join(available_levels())}; all of them by default")
+    levels = parser.parse_args().levels
+    if unknown := set(levels) - set(available_levels()):
+        parser.error(f"this processor has {', '.join(available_levels())}, not {', '.join(sorted(unknown))}")
+    for name in levels or available_levels():
         report(name)

@@ -1,6 +1,8 @@
 """How long loading takes beyond protobuf's own parse.
 
-    python benchmarks/load.py MODEL.onnx ... [--rounds 15]
+    python benchmarks/load.py [MODEL.onnx ...] [--rounds 15]
+
+Without models it takes those that zoo.py makes.
 
 For each model, in turn and in this process: protobuf parses the bytes that `load` gives it (the file without its large weights),
 and `load` reads the file and its nodes are walked. Reported are medians in milliseconds, by the wall clock and by the processor's
@@ -18,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from onnx import ModelProto
+from zoo import add_options, files
 
 from sardonyx.formats.files import open_content
 from sardonyx.formats.onnx import load
@@ -74,12 +77,13 @@ def report(path: Path, rounds: int) -> bool:
 def main() -> int:
     """Measure the models named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", type=Path)
+    parser.add_argument("models", nargs="*", help="files, or names of models of zoo.py; all that are made there by default")
+    add_options(parser)
     parser.add_argument("--rounds", type=int, default=15)
     arguments = parser.parse_args()
     print(f"bar: {BAR_MS:.0f} ms beyond protobuf's parse; median of {arguments.rounds} rounds, ms")
     print(f"{'model':28} {'nodes':>6} {'file MiB':>10} {'parse':>8} {'load':>8} {'beyond':>8} {'beyond cpu':>10}")
-    met = [report(path, arguments.rounds) for path in arguments.models]
+    met = [report(path, arguments.rounds) for path in files(arguments)]
     return 0 if all(met) else 1
 
 

@@ -1,6 +1,8 @@
 """How long the optimization of a model takes, and what takes it.
 
-    python benchmarks/optimize.py MODEL.onnx ... [--level 99] [--rounds 5] [--passes] [--peer]
+    python benchmarks/optimize.py [MODEL.onnx ...] [--level 99] [--rounds 5] [--passes] [--peer]
+
+Without models it takes those that zoo.py makes.
 
 Each model is loaded anew for each round, as optimization changes it. Reported are the nodes before and after and the median time
 in milliseconds of the process, shape inference and constant folding included; `--passes` adds the report of the last round. The
@@ -15,6 +17,8 @@ import gc
 import statistics
 import time
 from pathlib import Path
+
+from zoo import add_options, files
 
 from sardonyx.formats.onnx import load
 from sardonyx.optimize.pipeline import optimize
@@ -51,14 +55,15 @@ def creation_ms(path: Path, rounds: int) -> float:
 def main() -> None:
     """Measure the models that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", type=Path)
+    parser.add_argument("models", nargs="*", help="files, or names of models of zoo.py; all that are made there by default")
+    add_options(parser)
     parser.add_argument("--level", type=int, default=99)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--passes", action="store_true")
     parser.add_argument("--peer", action="store_true")
     arguments = parser.parse_args()
     print(f"{'model':28} {'nodes':>6} {'after':>6} {'ms':>8}{' peer ms':>9}")
-    for path in arguments.models:
+    for path in files(arguments):
         times, report = measure(path, arguments.level, arguments.rounds)
         peer = f" {creation_ms(path, arguments.rounds):8.1f}" if arguments.peer else ""
         print(f"{path.name:28} {report.nodes_before:6} {report.nodes_after:6} {statistics.median(times):8.1f}{peer}")

@@ -25,7 +25,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["OWN", "Zoo", "add_options"]
+__all__ = ["OWN", "Zoo", "add_options", "files"]
 
 _OPSET = 17
 
@@ -35,6 +35,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--zoo", default="", help="a folder with materialize.py; without it models are made here")
     cache = os.environ.get("SARDONYX_ZOO", str(Path(tempfile.gettempdir()) / "sardonyx-zoo"))
     parser.add_argument("--cache", default=cache, help="the folder that models are made in")
+
+
+def files(arguments: argparse.Namespace) -> list[Path]:
+    """Return the files of `arguments.models`, which are paths or names of models; where there are none, all that are made here."""
+    zoo, names = Zoo(arguments.zoo, arguments.cache), [str(name) for name in arguments.models]
+    if arguments.zoo and not names:
+        sys.exit("say which models of the zoo to measure")
+    return [Path(name) if Path(name).is_file() else zoo.path(name) for name in names or OWN]
 
 
 class Zoo:

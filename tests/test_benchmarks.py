@@ -80,3 +80,19 @@ def test_generate_measures_a_decoder_that_it_makes(tmp_path: Path) -> None:
     done = _run("generate.py", tmp_path, "--tokens", "6", "--prompt", "8", "--rounds", "1", "--requests", "2")
     assert done.returncode == 0, done.stderr
     assert [line.split("  ")[0] for line in done.stdout.splitlines()[-2:]] == ["generate / bare step", "batched / one by one"]
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments"), [("load.py", ("--rounds", "1")), ("optimize.py", ("--rounds", "1")), ("context_models.py", ("mlp",))]
+)
+def test_scripts_about_files_measure_models_that_they_make(tmp_path: Path, script: str, arguments: tuple[str, ...]) -> None:
+    """Where none is named, or by the names of zoo.py; none of them measures nothing in silence."""
+    done = _run(script, tmp_path, *arguments)
+    assert "Traceback" not in done.stderr
+    assert "mlp" in done.stdout, done.stderr
+
+
+def test_gemm_knows_its_levels(tmp_path: Path) -> None:
+    """Another one is an error that names them."""
+    assert "this processor has portable" in _run("gemm.py", tmp_path, "sse9").stderr
+    assert _run("gemm.py", tmp_path, "--help").returncode == 0
