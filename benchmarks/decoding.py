@@ -3,10 +3,12 @@
     taskset -c 0 python benchmarks/decoding.py DECODER.onnx [--threads 1] [--cache 2048] [--batch 1] [--steps 2000] [--rounds 20]
     taskset -c 0 python benchmarks/decoding.py --shapes ENCODER.onnx [--lengths 100] [--longest 256]
 
-DECODER has caches (batch, heads, length, size) that begin with "past", whose outputs begin with "present". Printed are
+DECODER has caches (batch, heads, length, size) that begin with "past", whose outputs begin with "present". Where it has fewer
+positions than --cache or --steps, it is measured with as many as it has, to a power of 2. Printed are
 
     weights     the bytes of matrices that one step reads, a second, beside the bandwidth at which this machine reads memory
-    bound       a step whose past and present are one bound buffer of --cache rows, beside onnxruntime's where it is installed
+    bound       a step whose caches are bound, of --cache rows, beside onnxruntime's where it is installed: past and present are one
+                buffer where the model writes into it, as GroupQueryAttention does, else two
     growing     the time of a step whose caches grow from 0 to --steps rows, and what the process grows besides these
 
 ENCODER takes (batch, sequence) of integers: random lengths in turn, each once, beside the same sorted; both after one round.
@@ -93,18 +95,44 @@ def present_of(session: Any) -> dict[str, str]:
     return dict(zip(pasts, [item.name for item in session.get_outputs() if item.name.startswith("present")], strict=True))
 
 
-def bound_step(module: ModuleType, session: Any, batch: int, cache: int) -> Callable[[], object]:
-    """A step whose caches are bound, each present to its past."""
+def most_rows(session: Any, wanted: int) -> int:
+    """How many rows a cache may have, `wanted` or a part of it: a model has only so many positions."""
+    rows = wanted
+    while rows > 1:
+        try:
+            session.run(None, step_feed(session, 1, rows - 1))
+            break
+        except sardonyx.errors.InvalidArgument:
+            rows //= 2
+    return rows
+
+
+def shares_buffers(session: Any) -> bool:
+    """Whether a present is as long as a past that is longer than what was read."""
+    try:
+        results = session.run(list(present_of(session).values()), step_feed(session, 1, 3, 8))
+    except sardonyx.errors.InvalidArgument:
+        return False
+    return all(result.shape[2] == 8 for result in results)
+
+
+def bound_step(module: ModuleType, session: Any, batch: int, cache: int, *, shared: bool) -> Callable[[], object]:
+    """A step whose caches are bound, each present to its past where they are `shared`, else to a buffer of its own."""
     binding, pairs = session.io_binding(), present_of(session)
-    for name, array in step_feed(session, batch, cache - 1, cache).items():
+    for name, array in step_feed(session, batch, cache - 1, cache if shared else None).items():
         value = module.OrtValue.ortvalue_from_numpy(array)
         binding.bind_ortvalue_input(name, value)
         if name in pairs:
-            binding.bind_ortvalue_output(pairs[name], value)
+            grown = value if shared else module.OrtValue.ortvalue_from_numpy(np.zeros_like(array, shape=_one_more(array.shape)))
+            binding.bind_ortvalue_output(pairs[name], grown)
     for item in session.get_outputs():
         if item.name not in pairs.values():
             binding.bind_output(item.name)
     return lambda: session.run_with_iobinding(binding)
+
+
+def _one_more(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (*shape[:2], shape[2] + 1, *shape[3:])
 
 
 def measure_growth(session: Any, steps: int) -> None:
@@ -132,19 +160,20 @@ def measure_decoder(arguments: argparse.Namespace) -> None:
     seconds = least({"step": lambda: session.run(None, feed)}, arguments.rounds)["step"]
     speed, peak = matrix_bytes(arguments.model) / seconds, bandwidth(arguments.threads)
     print(f"weights   {speed / 1e9:.1f} GB/s of {peak / 1e9:.1f} GB/s: {100 * speed / peak:.0f}%")
-    calls = {"sardonyx": bound_step(sardonyx, session, arguments.batch, arguments.cache)}
+    cache, shared = most_rows(session, arguments.cache), shares_buffers(session)
+    calls = {"sardonyx": bound_step(sardonyx, session, arguments.batch, cache, shared=shared)}
     try:
         import onnxruntime
 
         peer = session_of(onnxruntime, arguments.model, arguments.threads)
-        calls["onnxruntime"] = bound_step(onnxruntime, peer, arguments.batch, arguments.cache)
+        calls["onnxruntime"] = bound_step(onnxruntime, peer, arguments.batch, cache, shared=shared)
     except ImportError:
         pass
     times = least(calls, arguments.rounds)
     ratio = f", ratio {times['sardonyx'] / times['onnxruntime']:.2f}" if len(times) > 1 else ""
-    print("bound     " + ", ".join(f"{name} {1e3 * value:.2f} ms" for name, value in times.items()) + ratio)
+    print(f"bound     {cache} rows: " + ", ".join(f"{name} {1e3 * value:.2f} ms" for name, value in times.items()) + ratio)
     del calls, times
-    measure_growth(session, arguments.steps)
+    measure_growth(session, most_rows(session, arguments.steps))
 
 
 def measure_shapes(arguments: argparse.Namespace) -> None:
