@@ -53,7 +53,7 @@ def test_a_lane_is_added_where_all_are_taken() -> None:
 
 def test_registers_of_a_program_become_those_of_a_session() -> None:
     """The program reads the third input and then the first; the second must have the shape that it had."""
-    growth = NativeGrowth(0, [5, 6], [("+", 0, 3), ("<", 2, 5), ("*", 4, 1)], [(7, 30), (0, 31)], [[7, 1], [3]])
+    growth = NativeGrowth(0, None, [5, 6], [("+", 0, 3), ("<", 2, 5), ("*", 4, 1)], [(7, 30), (0, 31)], [[7, 1], [3]])
     only: Any = _Only(_Step((2, 0)), (1, 0))
     made = GrowthWords.of(growth, ((7,), (8, 9), (10, 11)), only)
     words = dict(zip(GROWTH, made, strict=True))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.models import model
 from support.native_runs import only_native, run_in_python
 from support.session_models import session
 
@@ -28,6 +29,15 @@ CACHE = """graph(x: float[batch, 1, 8], past: float[batch, past, 8], mask: int64
 UNREAD = """graph(x: float[n], unread: float[n, m]) -> (y: float[n]) {
     y = Exp(x)
 }"""
+
+PACKED = """graph(x: float[b, s, 16], w: float[16, 48], w2: float[16, 16], past: float[2, b, 4, p, 4]) -> (z: float[b, s, 16], present) {
+    bias: float[48] = [BIAS]
+    y, present = com.microsoft.Attention(x, w, bias, _, past) {num_heads = 4, unidirectional = 1}
+    turned = MatMul(y, w2)
+    longer = Concat(turned, x) {axis = 1}
+    soft = Softmax(longer)
+    z, rest = Split(soft) {axis = 1, num_outputs = 2}
+}""".replace("BIAS", ", ".join(["0.5"] * 48))
 
 
 def _feed(length: int, batch: int = 1) -> dict[str, Any]:
@@ -109,6 +119,22 @@ def test_outputs_are_chosen_by_name() -> None:
         present, y = growing.run(["present", "y"], _feed(50))
     assert present.shape == (1, 51, 8)
     assert y.shape == (1, 1, 8)
+
+
+def test_prompts_and_tokens_in_turn_give_what_python_gives() -> None:
+    """Also where parts of temporaries move with the arena, and lengths decide where they begin."""
+    packed, plain = (session(model(PACKED, opset=18)) for _ in range(2))
+    weights = {
+        name: np.random.default_rng(9).standard_normal((16, size)).astype(np.float32) for name, size in (("w", 48), ("w2", 16))
+    }
+    for prompt in (16, 5, 40, 16, 200):
+        random = np.random.default_rng(prompt)
+        past = np.zeros((2, 1, 4, 0, 4), np.float32)
+        for size in (prompt, *[1] * 12):
+            feed = weights | {"x": random.standard_normal((1, size, 16)).astype(np.float32), "past": past}
+            found = packed.run(None, feed)
+            assert _same(found, run_in_python(plain, None, feed))
+            past = found[1]
 
 
 def test_threads_with_lengths_of_their_own_get_their_own_results() -> None:

@@ -110,7 +110,7 @@ class NativeRuns:
         """
         arrays = self.given(feed)
         with self._lock:
-            if arrays is not None:
+            if arrays is not None and all(array.flags.c_contiguous for array in arrays):
                 key = tuple([array.shape for array in arrays])
                 sizes = self.sizes(key)
                 if sizes is not None and _makes_none(sizes.bound):
@@ -230,11 +230,11 @@ class _Entry:
     def add(self, row: _Row, key: Key, sizes: BoundStep, growth: NativeGrowth | None) -> None:
         """Have runs of these shapes, or of those that are like them, find a lane."""
         lanes = self._known.get(row)
-        if lanes is not None and growth is not None and not lanes.serves(sizes.bound):
+        if lanes is not None and not lanes.serves(growth):
             self._retire(row, lanes)
             lanes = None
         if lanes is None:
-            lanes = self._known[row] = Lanes(self._runs.program, sizes.bound)
+            lanes = self._known[row] = Lanes(self._runs.program, sizes.bound, None if growth is None else growth.version)
         first = len(SHAPES) * list(self._known).index(row)
         if not lanes.add() or self._table[first + SHAPES.index("lanes")]:
             return

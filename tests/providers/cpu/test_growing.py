@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses as plain
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from sardonyx.ir import Dim
 from sardonyx.ir.shape import maximum, symbol
 from sardonyx.native_program import NativeGrowth
 from sardonyx.providers.cpu.growing import growth_of
-from sardonyx.providers.cpu.placed import ArenaPlaces
+from sardonyx.providers.cpu.placed import ArenaPlaces, Planned
 from sardonyx.providers.cpu.recorded import RecordedSizes, Recorder
 from sardonyx.providers.cpu.recording import Recording
 
@@ -28,12 +28,13 @@ def _recording(inputs: Sequence[Dim], results: Sequence[Dim], outputs: Sequence[
     replay = recorder.function(numbers)
     words = np.arange(len(numbers)) + 100, np.arange(len(numbers))
     dims = [sizes(dim) for dim in inputs], [[sizes(dim) for dim in outputs]]
-    unused: Any = None
-    return Recording(unused, ("n",), {"b": 3}, replay, words, [0], (unused, unused), (), recorder.operations, numbers, dims)
+    base: Any = Planned(_places(80), cast(Any, None), {}, [])
+    pointers = np.array([101, 205]), np.array([0, 0])
+    return Recording(base, ("n",), {"b": 3}, replay, words, [0], pointers, (), recorder.operations, numbers, dims)
 
 
-def _places(most: int) -> ArenaPlaces:
-    return ArenaPlaces([0], [most], [0], most)
+def _places(most: int, offset: int = 64) -> ArenaPlaces:
+    return ArenaPlaces([0], [most], [offset], most)
 
 
 def _computed(growth: NativeGrowth | None, inputs: Sequence[int]) -> tuple[dict[int, int], list[list[int]]] | None:
@@ -60,6 +61,12 @@ def test_words_and_outputs_are_computed_of_the_sizes_of_inputs() -> None:
     """By what was recorded."""
     growth = growth_of(_recording([B, N, 7], [N * 4, N // 3 + B], [B, N + 1]), _places(400))
     assert _computed(growth, [3, 41, 7]) == ({100: 164, 101: 16}, [[3, 42]])
+
+
+def test_words_that_point_into_the_arena_move_with_its_places() -> None:
+    """By as much as these; the others stay."""
+    growth = growth_of(_recording([N], [N * 4, N + 5], []), _places(400, offset=96))
+    assert _computed(growth, [30]) == ({100: 120, 101: 35 + 32}, [[]])
 
 
 @pytest.mark.parametrize("sizes", [[2, 41, 7, 42], [3, 41, 8, 42], [3, 41, 7, 41]])

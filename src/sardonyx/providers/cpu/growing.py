@@ -40,16 +40,27 @@ def growth_of(recording: Recording, places: ArenaPlaces) -> NativeGrowth | None:
     for have, number in zip(places.capacities, recording.blocks, strict=True):
         if number is not None:
             code.add("<=", code.register(recording.results[number].name), code.register(have))
-    words = zip(recording.words[1].tolist(), recording.words[0].tolist(), strict=True)
-    writes = [(code.register(recording.results[number].name), word) for number, word in words]
+    moves = _moves(recording, places)
+    writes = []
+    for number, word in zip(recording.words[1].tolist(), recording.words[0].tolist(), strict=True):
+        register, move = code.register(recording.results[number].name), moves.get(word, 0)
+        writes.append((code.add("+", register, code.register(move)) if move else register, word))
     dims = [[code.register(size.name if isinstance(size, Recorded) else size) for size in shape] for shape in outputs]
     return NativeGrowth(
         id(recording),
+        places,
         list(code.constants),
         [(sign, code.place(left), code.place(right)) for sign, left, right in code.instructions],
         [(code.place(register), word) for register, word in writes],
         [[code.place(register) for register in shape] for shape in dims],
     )
+
+
+def _moves(recording: Recording, places: ArenaPlaces) -> dict[int, int]:
+    """Return by how many bytes the words that point into the arena differ from those that were recorded."""
+    known = recording.base.places.offsets
+    words = zip(recording.pointers[0].tolist(), recording.pointers[1].tolist(), strict=True)
+    return {word: places.offsets[target] - known[target] for word, target in words}
 
 
 class _Code:

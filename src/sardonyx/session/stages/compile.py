@@ -23,6 +23,7 @@ from sardonyx.session.model_files import read_attributes
 from sardonyx.session.providers import check_program
 from sardonyx.session.settings.settings import Settings
 from sardonyx.session.stages.assign import Assigned, AssignedGraph
+from sardonyx.session.stages.native_body import native_body
 from sardonyx.trace import event
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ class _Compiler:
     def compile_graph(self, assigned: AssignedGraph) -> _PlannedGraph:
         for body in assigned.bodies:
             planned = self.compile_graph(body)
+            executor = native_body(planned.executor, body.graph.inputs, len(body.graph.outputs))
+            planned = dataclasses.replace(planned, executor=executor)
             self._bodies[body.graph] = planned
             self.body_plans.append(planned.plan)
             self.executors.append(planned.executor)

@@ -62,7 +62,7 @@ class LanguageModel:
     def advance(self, tokens: Array, pick: Array, sequences: Array) -> Array:
         """Run the graph on one token a row."""
         if not _is_identity(pick):
-            self._states = [state[:, pick] for state in self._states]
+            self._states = [np.take(state, pick, axis=1) for state in self._states]
         ones = np.ones((len(tokens), 1), self._mask.dtype)
         self._mask = np.concatenate([self._mask[pick], ones], axis=1)
         self._next_position = self._next_position[pick]
@@ -129,7 +129,7 @@ class EncoderDecoder:
     def advance(self, tokens: Array, pick: Array, sequences: Array) -> Array:
         """Run the decoder on one token a row, or on the whole sequences where its input_ids may have any length."""
         if not _is_identity(pick):
-            self._states = [state[pick] for state in self._states]
+            self._states = [np.take(state, pick, axis=0) for state in self._states]
         known = self._known | {"input_ids": tokens[:, None] if self._takes_one_token else sequences}
         return self._run(known | _cache_inputs(sequences.shape[1] - 1, len(tokens), self._beams, self._max_length))
 
