@@ -38,8 +38,8 @@ class NativeGrowth:
 
     key: Hashable
     """Equal for what takes one another's place."""
-    version: object
-    """The same object for what serves the same sizes."""
+    places: object
+    """Where temporaries are; the same object for what serves the same sizes."""
     constants: Sequence[int]
     """The registers behind those of the sizes."""
     instructions: Sequence[tuple[str, int, int]]

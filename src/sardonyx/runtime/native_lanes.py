@@ -25,13 +25,13 @@ Key: TypeAlias = tuple[tuple[int, ...], ...]
 class Lanes:
     """As many lanes as there were runs at a time, up to LANES."""
 
-    def __init__(self, program: NativeProgram, bound: Bound, version: object = None) -> None:
-        """Have none yet, for what is bound, and shapes that are alike as a version of `NativeGrowth` says."""
+    def __init__(self, program: NativeProgram, bound: Bound, places: object = None) -> None:
+        """Have none yet, for what is bound, and shapes that are alike with temporaries in `places` of `NativeGrowth`."""
         self.words = words([0] * len(LANE) * LANES)
         """The lanes."""
         self.sizes: dict[str, GrowthWords | Words] = {}
         """What a row of SHAPES points to besides."""
-        self._program, self._bound, self._version = program, bound, version
+        self._program, self._bound, self._places = program, bound, places
         self._kept: list[tuple[NativeCall, Array]] = []
 
     @property
@@ -46,7 +46,7 @@ class Lanes:
 
     def serves(self, growth: NativeGrowth | None) -> bool:
         """Return whether they are for the shapes of what took their place, or for one set of shapes."""
-        return growth is None or growth.version is self._version
+        return growth is None or growth.places is self._places
 
     def add(self) -> bool:
         """Add a lane where runs have all that there are; returns whether there is any."""

@@ -234,7 +234,7 @@ class _Entry:
             self._retire(row, lanes)
             lanes = None
         if lanes is None:
-            lanes = self._known[row] = Lanes(self._runs.program, sizes.bound, None if growth is None else growth.version)
+            lanes = self._known[row] = Lanes(self._runs.program, sizes.bound, None if growth is None else growth.places)
         first = len(SHAPES) * list(self._known).index(row)
         if not lanes.add() or self._table[first + SHAPES.index("lanes")]:
             return
