@@ -6,11 +6,13 @@ import io
 
 import numpy as np
 import pytest
+from support.cancelling import ended_by
 from support.models import graph
 
-from sardonyx.errors import EPFail
+from sardonyx.cancellation import Flag
+from sardonyx.errors import EPFail, RunTerminated
 from sardonyx.formats.program_archive import ProgramArchive, block_key
-from sardonyx.formats.program_copy import TakenProgram, take_program
+from sardonyx.formats.program_copy import Compared, TakenProgram, take_program
 from sardonyx.formats.program_file import aligned, bytes_of, digest_of, head_of, read_program, write_program
 from sardonyx.ir import Tensor, Value
 
@@ -30,11 +32,11 @@ def _arrays(taken: TakenProgram) -> list[np.ndarray[tuple[int, ...], np.dtype[np
     return list(read_program(taken.content, taken.weights).arrays)
 
 
-@pytest.mark.parametrize("whole", [False, True])
-def test_what_is_taken_is_what_was_written(whole: bool) -> None:
+@pytest.mark.parametrize("compared", Compared)
+def test_what_is_taken_is_what_was_written(compared: Compared) -> None:
     """Objects, arrays and weights, under the digest of what was given."""
     content = _written()
-    taken = take_program(content.data, whole=whole)
+    taken = take_program(content.data, compared)
     file = read_program(taken.content, taken.weights)
     assert taken.digest == digest_of(content.data)
     assert bytes(file.objects["one"]) == b"code"
@@ -56,7 +58,7 @@ def test_what_is_changed_afterwards_is_not_seen() -> None:
 def test_weights_that_are_taken_whole_are_not_changed_either() -> None:
     """They are copied, and the copy is compared."""
     content = _written()
-    taken = take_program(content.data, whole=True)
+    taken = take_program(content.data, Compared.ALL)
     content[:] = 0
     assert _arrays(taken)[1].tolist() == _WEIGHT.tolist()
 
@@ -80,15 +82,15 @@ _CODE = "0" * 64
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        (["int64", [3000], 0, 24_000, _CODE, _CODE], r"an array of int64\[3000\] is not under the digest"),
+        (["int64", [3000], 0, 24_000, _CODE, _CODE, _CODE], r"an array of int64\[3000\] is not under the digest"),
         (["int64", [3000], "name", 7], r"an array of int64\[3000\] is not under the digest"),
-        (["float", [100], 0, 400, _CODE, _CODE], r"an array of float\[100\] is not under the digest"),
+        (["float", [100], 0, 400, _CODE, _CODE, _CODE], r"an array of float\[100\] is not under the digest"),
         (["float", [1000], 0, 4000, _CODE], r"an array of float\[1000\] is not under the digest"),
         (["float", [1000], 0], r"an array of float\[1000\] is not under the digest"),
-        (["float", [1000], 1 << 40, 4000, _CODE, _CODE], "lie outside of its"),
-        (["float", [1000], 0, 4004, _CODE, _CODE], r"an array of float\[1000\] has 4004 bytes"),
-        (["float", "shape", 0, 4000, _CODE, _CODE], "TypeError"),
-        ([[], [], 0, 4000, _CODE, _CODE], "AttributeError"),
+        (["float", [1000], 1 << 40, 4000, _CODE, _CODE, _CODE], "lie outside of its"),
+        (["float", [1000], 0, 4004, _CODE, _CODE, _CODE], r"an array of float\[1000\] has 4004 bytes"),
+        (["float", "shape", 0, 4000, _CODE, _CODE, _CODE], "TypeError"),
+        ([[], [], 0, 4000, _CODE, _CODE, _CODE], "AttributeError"),
         ("texts!", "KeyError"),
         (None, "TypeError"),
     ],
@@ -101,17 +103,38 @@ def test_a_header_that_calls_other_arrays_weights_is_an_error(entry: object, mes
         take_program(memoryview(content + program))
 
 
-def test_one_changed_element_of_a_weight_is_found_when_all_are_compared() -> None:
-    """Samples find what changes much: a weight of another file, one cut short, or blocks of zeros."""
+@pytest.mark.parametrize("compared", [Compared.ALL, Compared.SUMS])
+def test_one_changed_byte_of_a_weight_is_found(compared: Compared) -> None:
+    """By the digest and by sums; samples find what changes much: a weight of another file, one cut short, or blocks of zeros."""
     content = _written()
     begin = content.tobytes().index(_WEIGHT.tobytes())
+    for place in (*range(begin, begin + _WEIGHT.nbytes, 99_991), begin + _WEIGHT.nbytes - 1):
+        content[place] ^= 1
+        with pytest.raises(EPFail, match=r"other elements in its weight 1, float\[300000\], than it was written with"):
+            take_program(content.data, compared)
+        content[place] ^= 1
     content[begin + 30_000] ^= 1
-    take_program(content.data)
-    with pytest.raises(EPFail, match=r"other elements in its weight 1, float\[300000\], than it was written with"):
-        take_program(content.data, whole=True)
+    take_program(content.data, Compared.SAMPLES)
     content[begin : begin + 4096] = 0
     with pytest.raises(EPFail, match="other elements in its weight 1"):
+        take_program(content.data, Compared.SAMPLES)
+
+
+def test_pages_of_a_weight_that_changed_places_are_found() -> None:
+    """Sums are of 4 KiB each, in their order."""
+    content = _written()
+    begin = content.tobytes().index(_WEIGHT.tobytes())
+    first, second = content[begin : begin + 4096].copy(), content[begin + 4096 : begin + 8192].copy()
+    content[begin : begin + 4096], content[begin + 4096 : begin + 8192] = second, first
+    with pytest.raises(EPFail, match="other elements in its weight 1"):
         take_program(content.data)
+
+
+def test_comparing_large_weights_is_ended() -> None:
+    """By whatever ends the load."""
+    content = write_program({}, graph(_TEXT), [np.zeros(5 << 20, np.float32)])
+    with ended_by(Flag(True)), pytest.raises(RunTerminated):
+        take_program(memoryview(content))
 
 
 @pytest.mark.parametrize("size", [2048, 9000])

@@ -129,7 +129,7 @@ def outcomes_of(
 
 def repaired(model: bytes, programs: bytes) -> tuple[bytes, bytes]:
     """Return both with the digest of the program written anew, where the header can still be read; the seal stays as it was."""
-    tail = 32 + 8 + len(b"SXPROGRAM 3")
+    tail = 32 + 8 + len(b"SXPROGRAM 4")
     end = len(programs.rstrip(b"\0")) - tail
     length = int.from_bytes(programs[end + 32 : end + 40], "little")
     text = programs[max(end - length, 0) : end]

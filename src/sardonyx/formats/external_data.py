@@ -16,8 +16,10 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument, InvalidGraph
 from sardonyx.formats.files import Content, FileStamp, MemoryContent, open_content, read_file
+from sardonyx.formats.page_sums import PageSums
 
 __all__ = ["ExternalData", "InMemory"]
 
@@ -48,7 +50,7 @@ class ExternalData:
         self._in_memory = InMemory() if in_memory is None else in_memory
         self._folder, self._model_path = folder, model_path
         self._files: dict[str, Content] = {name: MemoryContent(held) for name, held in self._in_memory.files.items()}
-        self._wholes: dict[str, memoryview] = {}
+        self._wholes: dict[str, tuple[memoryview, Array]] = {}
         self.stamps: dict[Path, FileStamp] = {}
         """The files that were opened, as they were then."""
         self._roots: tuple[Path, ...] | None = None
@@ -90,13 +92,14 @@ class ExternalData:
             )
         return data, start
 
-    def whole(self, location: str, what: str) -> memoryview:
-        """Return the bytes of a whole file; raises what `find` raises for a file that is missing or lies elsewhere."""
-        data = self._wholes.get(location)
-        if data is None:
-            path, name = self._path(location, what)
-            data = self._wholes[location] = read_file(path, name)
-        return data
+    def whole(self, location: str, what: str) -> tuple[memoryview, Array]:
+        """Return the bytes of a whole file, and the sums of its pages as far as they are known; raises what `find` raises."""
+        found = self._wholes.get(location)
+        if found is None:
+            (path, name), sums = self._path(location, what), PageSums()
+            data = read_file(path, name, sums.note)
+            found = self._wholes[location] = data, sums.pages()
+        return found
 
     def check(self, location: str, what: str) -> None:
         """Raise what `find` raises for a file that is missing or lies elsewhere."""

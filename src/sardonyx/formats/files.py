@@ -46,6 +46,8 @@ _HUGE_PAGE_BYTES = 4 << 20
 """Larger buffers may be in huge pages: they take a page fault for 2 MiB, not for 4 KiB."""
 _MOST_READ_BYTES = 4 << 20
 """How much is read at a time: a load can only be ended, and signals are only heard, in between."""
+_NOTED_BYTES = 1 << 18
+"""How much is read at a time where somebody looks at each piece: it is in the processor's cache then."""
 _SEEKING = new_lock()
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -98,15 +100,20 @@ class FileContent:
     def __del__(self, close: Callable[[int], None] = os.close) -> None:  # modules may be gone when the interpreter ends
         close(self._descriptor)
 
-    def read(self, offset: int, size_bytes: int) -> memoryview:
+    def read(self, offset: int, size_bytes: int, note: Callable[[memoryview], None] | None = None) -> memoryview:
         """Return a copy of [offset, offset + size_bytes); `obj` of the view is the buffer, which can be referred to weakly.
+
+        Args:
+            offset: where to begin.
+            size_bytes: how much to read.
+            note: called with each piece as soon as it is there.
 
         Raises:
             Fail: the file was written to since it was opened, or the system cannot read it.
         """
         buffer = new_buffer(size_bytes)
         try:
-            filled = _fill(self._descriptor, offset, memoryview(buffer))
+            filled = _fill(self._descriptor, offset, memoryview(buffer), note)
             status = os.fstat(self._descriptor)
         except SardonyxError:  # the load was ended
             raise
@@ -148,16 +155,17 @@ def open_content(path: Path, what: str, *, follow_links: bool = True) -> tuple[C
     return MemoryContent(memoryview(bytes(content.read(0, len(content)))), is_copy=True), stamp_of(status)
 
 
-def read_file(path: Path, what: str) -> memoryview:
+def read_file(path: Path, what: str, note: Callable[[memoryview], None] | None = None) -> memoryview:
     """Return a copy of the bytes of `path`, which may be no link, and behind whose end others may write meanwhile.
 
-    With `SARDONYX_MAP_WEIGHTS=1` it is `map_file`. Arguments and errors are those of `open_content`.
+    With `SARDONYX_MAP_WEIGHTS=1` it is `map_file`, and nothing is noted. `note` is that of `FileContent.read`; other arguments, and
+    errors, are those of `open_content`.
     """
     if config.maps_weights():
         return map_file(path, what, follow_links=False)
     descriptor, status = _opened(path, what, follow_links=False)
     content = FileContent(descriptor, stamp_of(status), f"{what} {str(path)!r}", may_grow=True)
-    return content.read(0, len(content))
+    return content.read(0, len(content), note)
 
 
 def map_file(path: Path, what: str, *, follow_links: bool = True) -> memoryview:
@@ -216,14 +224,16 @@ def new_buffer(size_bytes: int, *, huge_from_bytes: int = _HUGE_PAGE_BYTES) -> A
     return buffer
 
 
-def _fill(descriptor: int, offset: int, view: memoryview) -> int:
+def _fill(descriptor: int, offset: int, view: memoryview, note: Callable[[memoryview], None] | None = None) -> int:
     """Read from `offset` on until `view` is full or the file ends; returns how many bytes were read."""
-    filled = 0
+    filled, most = 0, _MOST_READ_BYTES if note is None else _NOTED_BYTES
     while filled < len(view):
         check_cancelled()
-        count = _read_at(descriptor, offset + filled, view[filled : filled + _MOST_READ_BYTES])
+        count = _read_at(descriptor, offset + filled, view[filled : filled + most])
         if count == 0:
             break
+        if note is not None:
+            note(view[filled : filled + count])
         filled += count
     return filled
 

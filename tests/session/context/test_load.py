@@ -362,18 +362,19 @@ def test_code_that_changes_while_it_is_loaded_is_not_run(source: Path) -> None:
     assert (done.returncode, done.stdout.strip() in ("0", "1")) == (0, True), done.stderr
 
 
-def test_weights_that_were_changed_are_refused(source: Path) -> None:
-    """Samples of them are compared; all elements, down to one bit, where the session is asked to."""
+def test_weights_that_were_changed_are_refused(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Down to one bit, by sums, or by a digest where the session is asked to; of mapped files, only samples are compared."""
     path = _write_large(source)
     file = path.with_suffix(".bin")
     content = bytearray(file.read_bytes())
     place = content.rindex(b"\x7fELF") + 2_500_000
     content[place] ^= 1
     file.write_bytes(content)
-    _load(path)
-    for entries in ({}, {"session__trust_compiled_context": "1"}):
+    for entries in ({}, {"session__trust_compiled_context": "1"}, {"session__check_compiled_weights": "1"}):
         with pytest.raises(errors.EPFail, match=r"EPContext node .* has other elements in its weight \d"):
-            _load(path, session__check_compiled_weights="1", **entries)
+            _load(path, **entries)
+    monkeypatch.setenv("SARDONYX_MAP_WEIGHTS", "1")
+    _load(path)
     file.write_bytes(content[:place] + bytes(2_000_000) + content[place + 2_000_000 :])
     with pytest.raises(errors.EPFail, match="has other elements in its weight .*the file is damaged or was changed; restore it"):
         _load(path)

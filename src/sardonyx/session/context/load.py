@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 
+from sardonyx import config
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.dtypes import Array
 from sardonyx.errors import EPFail, InvalidArgument, InvalidGraph, ModelRequiresCompilation, SardonyxError, blamed, located
 from sardonyx.formats.external_data import ExternalData
-from sardonyx.formats.program_copy import TakenProgram, take_program
+from sardonyx.formats.program_copy import Compared, TakenProgram, take_program
 from sardonyx.ir import Model, Node
 from sardonyx.partition.contexts import fit_program
 from sardonyx.partition.part import Cut
@@ -33,7 +35,8 @@ class ContextLoader:
     def __init__(self, model: Model, settings: ContextSettings, load: LoadSettings) -> None:
         """Prepare to load, reading nothing yet; `load` says how models are read that weights were left in."""
         self._folder = _folder(model, settings.path)
-        self._is_trusted, self._takes_whole = settings.is_trusted, settings.checks_weights
+        self._is_trusted = settings.is_trusted
+        self._compared = Compared.ALL if settings.checks_weights else Compared.SAMPLES if config.maps_weights() else Compared.SUMS
         self._read, self._most_bytes = settings.read_data, settings.most_read_bytes
         self._files = ExternalData(self._folder, model.path)
         self._given: dict[str, memoryview] = {}
@@ -52,7 +55,8 @@ class ContextLoader:
         if not isinstance(provider, KeepsPrograms):
             raise EPFail(f"{provider.name} keeps no programs, but is to load node {node.name!r}")
         try:
-            taken = take_program(self._content(node, what), whole=self._takes_whole)
+            content, pages = self._content(node, what)
+            taken = take_program(content, self._compared, pages)
             self._check(node, taken, what)
             with span("context.load", partition=part.partition.name), blaming(provider, f"load {what}"):
                 program = provider.load(self._with_weights(part.partition, node, taken), taken.content)
@@ -75,20 +79,21 @@ class ContextLoader:
                 f"make the context anew, or, if you trust where it comes from, set the config entry {CONTEXT_TRUST.name} to 1"
             )
 
-    def _content(self, node: Node, what: str) -> memoryview:
+    def _content(self, node: Node, what: str) -> tuple[memoryview, Array | None]:
+        """Return a program, and the sums of its pages as far as they are known."""
         text, mode = node.text("ep_cache_context", ""), node.integer("embed_mode", 1)
         if not node.flag("main_context", True):
             raise InvalidGraph(f"{what} has main_context 0: its program is in another node, which sardonyx never writes")
         if not text or mode not in (0, 1):
             raise InvalidGraph(f"{what} has {text!r:.40} as its ep_cache_context and {mode!r:.40} as embed_mode; make it anew")
         if mode:
-            return memoryview(_decoded(text, what))
-        whole, size = self._whole(text, what), node.integer("max_size", 0)
+            return memoryview(_decoded(text, what)), None
+        (whole, pages), size = self._whole(text, what), node.integer("max_size", 0)
         if not 0 <= size <= len(whole):
             raise EPFail(f"{what} needs {size!r} bytes of {text!r}, which has {len(whole)}; restore it, or make the context anew")
-        return whole[:size] if size else whole
+        return whole[:size] if size else whole, pages
 
-    def _whole(self, name: str, what: str) -> memoryview:
+    def _whole(self, name: str, what: str) -> tuple[memoryview, Array | None]:
         if self._read is None and self._folder is None:
             raise InvalidArgument(
                 f"{what} has its program in the file {name!r:.100}, but the model comes from memory; set the config entry "
@@ -100,7 +105,7 @@ class ContextLoader:
             return self._files.whole(name, what)
         if name not in self._given:
             self._given[name] = read_by(self._read, self._most_bytes, name)
-        return self._given[name]
+        return self._given[name], None
 
     def _with_weights(self, partition: Partition, node: Node, taken: TakenProgram) -> Partition:
         names = taken.elsewhere

@@ -186,7 +186,10 @@ CONTEXT_TRUST = Option(
     "session.trust_compiled_context", FLAG, False, "load machine code that was not written by this user on this machine"
 )
 CONTEXT_CHECK = Option(
-    "session.check_compiled_weights", FLAG, False, "copy and compare all elements of weights, not samples of those in mapped files"
+    "session.check_compiled_weights",
+    FLAG,
+    False,
+    "compare a SHA-256 of all elements of weights, not of their sums, or of samples of those in mapped files",
 )
 NO_COMPILING = Option(
     "session.disable_model_compile", FLAG, False, "an error where a partition is not compiled already: ModelRequiresCompilation"
