@@ -11,6 +11,7 @@ from sardonyx import InferenceSession, SessionOptions, op
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.target import host_target
+from sardonyx.dtypes import DataType
 from sardonyx.errors import Fail, InvalidArgument, SardonyxError
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.ir import Node
@@ -18,6 +19,7 @@ from sardonyx.ir.text import parse_model
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.sizes import Sizes
+from sardonyx.providers.cpu.steps import Buffer
 from sardonyx.providers.user_kernels import CpuKernel, UserKernel
 
 GRAPH = "(x: float[n]) -> (y: float[n]) {\na = Neg(x)\nb = mine.Scale(a)\ny = Neg(b)\n}"
@@ -32,14 +34,39 @@ def _writer(factor: float) -> Callable[[Module, str], None]:
     return write
 
 
+def _write_by(mistake: str) -> Callable[[Module, str], None]:
+    def write(module: Module, symbol: str) -> None:
+        with module.kernel(symbol) as b, b.loop(b.begin, b.end) as i:
+            x, y = b.buffer(0, F32), b.buffer(1, F32)
+            if mistake == "range":
+                range(b.param(0))  # type: ignore[call-overload]
+            elif mistake == "exp":
+                np.exp(x.load(i))  # type: ignore[call-overload]
+            elif mistake == "if":
+                y.store(1 if x.load(i) > 0 else 2, i)
+            else:
+                y.store(i, i)
+
+    return write
+
+
 def _lower(factor: float) -> Callable[[Lowering, Group, object], None]:
+    return _lowering(_writer(factor))
+
+
+def _lower_elsewhere(low: Lowering, group: Group, spec: object) -> None:
+    low.result(group.result)
+    _lowering(_writer(1), low.temporary(DataType.FLOAT, (8,)))(low, group, spec)
+
+
+def _lowering(write: Callable[[Module, str], None], result: Buffer | None = None) -> Callable[[Lowering, Group, object], None]:
     def lower(low: Lowering, group: Group, spec: object) -> None:
-        source, result = low.of(group.node.inputs[0]), low.result(group.result)
+        source, made = low.of(group.node.inputs[0]), low.result(group.result) if result is None else result
 
         def plan(sizes: Sizes) -> tuple[list[int], int]:
             return [], sizes.product(source.shape)
 
-        low.step(group, low.kernel(UserKernel("scale", _writer(factor))), [source, result], writes=[1], plan=plan)
+        low.step(group, low.kernel(UserKernel("scale", write)), [source, made], writes=[1], plan=plan)
 
     return lower
 
@@ -103,6 +130,17 @@ def _lower_broken(low: Lowering, group: Group, spec: object) -> None:
         (CpuKernel(_raise, _lower(2)), "the claim of its CPU kernel failed: ZeroDivisionError: by zero"),
         (CpuKernel(_claim, _raise), "the lowering of its CPU kernel failed: ZeroDivisionError: by zero"),
         (CpuKernel(_claim, _lower_broken), "what writes the kernel scale failed: ZeroDivisionError: by zero"),
+        (
+            CpuKernel(lambda node: False, _lower(2)),
+            "the claim of its CPU kernel returned False; return what `lower` needs, or a text",
+        ),
+        (CpuKernel(_claim, lambda *_: None), "no step of the lowering of its CPU kernel writes 'b'; give `low.step` the buffer"),
+        (CpuKernel(_claim, _lower_elsewhere), "no step of the lowering of its CPU kernel writes 'b'"),
+        (CpuKernel(_claim, _lowering(lambda module, symbol: None)), "what writes the kernel scale wrote none: `with module.kernel"),
+        (CpuKernel(_claim, _lowering(_write_by("range"))), "interpreted as an integer; Python runs when the kernel is compiled"),
+        (CpuKernel(_claim, _lowering(_write_by("exp"))), "no callable exp method; Python runs when the kernel is compiled"),
+        (CpuKernel(_claim, _lowering(_write_by("if"))), "a Register has no truth value while a kernel is written"),
+        (CpuKernel(_claim, _lowering(_write_by("store"))), "a Register of signed i64 cannot be stored as float: convert by"),
     ],
 )
 def test_an_error_of_a_users_function_says_which_it_was(kernel: CpuKernel, text: str) -> None:

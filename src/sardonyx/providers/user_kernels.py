@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["CpuKernel", "UserKernel", "kernel_of"]
 
 _NAME_OF_DIGEST = "user_kernel"
+_REGISTERS = ("'Register'", "type Register")
+"""What Python and NumPy say where they are given a register in the place of a number."""
+_AT_RUN_TIME = (
+    "; Python runs when the kernel is compiled: what is computed when it runs is written by operators of registers, b.loop, "
+    "b.when, b.select and sardonyx.cpu_kernels.mathlib"
+)
 
 
 class CpuKernel:
@@ -47,11 +53,16 @@ class CpuKernel:
     def claim(self, node: Node) -> object:
         """Return the specification of a node, or why it is not compiled; raises Fail where the claim itself fails."""
         try:
-            return self._claim(node)
+            said = self._claim(node)
         except (InvalidGraph, Fail):
             raise
         except Exception as error:
             raise Fail(f"{node.place}: the claim of its CPU kernel failed: {describe(error)}") from error
+        if isinstance(said, bool):
+            raise Fail(
+                f"{node.place}: the claim of its CPU kernel returned {said}; return what `lower` needs, or a text to decline"
+            )
+        return said
 
     def lower(self, low: Lowering, group: Group, spec: object) -> None:
         """Add the steps of a node; raises Fail where the lowering itself fails."""
@@ -61,6 +72,13 @@ class CpuKernel:
             raise
         except Exception as error:
             raise Fail(f"{group.node.place}: the lowering of its CPU kernel failed: {describe(error)}") from error
+        for value in dict.fromkeys((group.result, *(value for value in group.node.outputs if value.use_count))):
+            buffer = low.of(value) if low.holds(value) else None
+            if buffer is None or (buffer.base is None and buffer.constant is None and not low.is_written(buffer)):
+                raise Fail(
+                    f"{group.node.place}: no step of the lowering of its CPU kernel writes {value.name!r}; give `low.step` the "
+                    "buffer that low.result(value) returns, and its place in writes="
+                )
 
 
 class UserKernel:
@@ -91,12 +109,18 @@ class UserKernel:
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it into a module; raises Fail where the user's function fails."""
+        module.is_checked = True
         try:
             self._write(module, symbol)
         except SardonyxError:
             raise
         except Exception as error:
-            raise Fail(f"what writes the kernel {self._name} failed: {describe(error)}") from error
+            hint = _AT_RUN_TIME if any(text in str(error) for text in _REGISTERS) else ""
+            raise Fail(f"what writes the kernel {self._name} failed: {describe(error)}{hint}") from error
+        finally:
+            module.is_checked = False
+        if symbol not in module.exports:
+            raise Fail(f"what writes the kernel {self._name} wrote none: `with module.kernel(symbol) as b: …` begins it")
 
 
 def kernel_of(node: Node) -> CpuKernel | None:

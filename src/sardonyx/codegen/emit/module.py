@@ -88,6 +88,8 @@ class Module:
     def __init__(self, target: Target) -> None:
         self.target = target
         self.exports: list[str] = []
+        self.is_checked = False
+        """Whether functions that are begun are checked (see `Emitter`): those of users are."""
         self._parts: list[str] = []
         self._declarations: dict[str, str] = {}
 
@@ -95,6 +97,7 @@ class Module:
     def kernel(self, symbol: str) -> Iterator[Kernel]:
         """Write the body of the kernel named `symbol`."""
         kernel = Kernel(self.target, symbol)
+        kernel.is_checked = self.is_checked
         yield kernel
         self._add(kernel, f"{_KERNEL_ARGUMENTS}, i64 %begin, i64 %end", export=True, inline=False)
 
@@ -102,6 +105,7 @@ class Module:
     def part(self, symbol: str, *arguments: Type | Address) -> Iterator[Kernel]:
         """Write the body of a part, for `Kernel.call_part`."""
         part = Kernel(self.target, symbol)
+        part.is_checked = self.is_checked
         words = _declare_arguments(part, arguments)
         yield part
         self._add(part, ", ".join([_KERNEL_ARGUMENTS, *words]), export=False, inline=False)
@@ -112,6 +116,7 @@ class Module:
     ) -> Iterator[Function]:
         """Write the body of a function, which is local to the module unless `export`."""
         function = Function(self.target, symbol, returns)
+        function.is_checked = self.is_checked
         words = _declare_arguments(function, arguments)
         yield function
         self._add(function, ", ".join(words), export=export, inline=inline)

@@ -21,11 +21,15 @@ Number: TypeAlias = int | float | bool
 
 
 class Emitter:
-    """The text of one function as it grows: lines, names of values, functions that it needs declared."""
+    """The text of one function as it grows: lines, names of values, functions that it needs declared.
+
+    Where it `is_checked`, mistakes of who writes it are errors that would be code that does something else.
+    """
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.declarations: dict[str, str] = {}
+        self.is_checked = False
         self._count = 0
 
     def name(self, prefix: str = "v") -> str:
@@ -73,6 +77,12 @@ class Register:
     def is_constant(self) -> bool:
         """Whether this is a number in the text, not computed by the kernel."""
         return not self.ref.startswith("%")
+
+    def __bool__(self) -> bool:
+        """Raise TypeError where the function is checked: the value is known when the kernel runs, so Python cannot choose by it."""
+        if not self.emitter.is_checked:
+            return True
+        raise TypeError("a Register has no truth value while a kernel is written; choose by b.when(condition) or b.select")
 
     def __repr__(self) -> str:
         """Return the type and name, as in the text of the kernel."""
@@ -304,6 +314,9 @@ class Pointer(Register):
             self.of(U8).store(bits.to(U8), index, span, align=align)
             return
         value = value if isinstance(value, Register) else self.emitter.constant(self.element, value)
+        if self.emitter.is_checked and value.type.scalar.text != self.element.scalar.text:
+            kind = value.type.scalar
+            raise TypeError(f"a Register of {kind.kind.value} {kind} cannot be stored as {self.element}: convert by .to()")
         value = value if value.type.lanes > 1 else value.splat(span.lanes)
         address = self.at(index)
         align = align or self.element.size_bytes
@@ -324,7 +337,7 @@ class Pointer(Register):
         lanes = indices.type.lanes
         addresses = self._addresses(indices)
         kind = self.element.vector(lanes)
-        mask = mask or self.emitter.constant(BOOL.vector(lanes), True)
+        mask = self.emitter.constant(BOOL.vector(lanes), True) if mask is None else mask
         name = f"llvm.masked.gather.{mangle(kind)}.v{lanes}p0"
         self.emitter.declarations[name] = f"declare {kind} @{name}({addresses.type}, {mask.type}, {kind})"
         align = self.element.size_bytes
@@ -340,7 +353,7 @@ class Pointer(Register):
             return
         lanes = indices.type.lanes
         addresses = self._addresses(indices)
-        mask = mask or self.emitter.constant(BOOL.vector(lanes), True)
+        mask = self.emitter.constant(BOOL.vector(lanes), True) if mask is None else mask
         name = f"llvm.masked.scatter.{mangle(value.type)}.v{lanes}p0"
         self.emitter.declarations[name] = f"declare void @{name}({value.type}, {addresses.type}, {mask.type})"
         self.emitter.line(
