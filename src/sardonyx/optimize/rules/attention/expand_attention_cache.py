@@ -16,12 +16,11 @@ Left alone:
 
 from __future__ import annotations
 
-import numpy as np
-
 from sardonyx.ir import Value
 from sardonyx.ops.views.attention import MicrosoftAttention
 from sardonyx.optimize.helpers.activation import fused_type_reason
-from sardonyx.optimize.helpers.attention_mask import added_reason, seen_as_added
+from sardonyx.optimize.helpers.attention_mask import added_reason
+from sardonyx.optimize.helpers.attention_past import PAST_RANK, attend_with_past
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -29,9 +28,6 @@ from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term
 
 __all__ = ["EXPAND_ATTENTION_CACHE"]
-
-_AXES_ARE_INPUTS = 13
-_PAST_RANK = 5
 
 
 def _pattern(op: PatternBuilder, x: Term, w: Term, past: Term) -> tuple[Term, ...]:
@@ -58,7 +54,7 @@ def _check(match: Match) -> str | None:
     if node.integers("qkv_hidden_sizes") or heads <= 0 or width % (3 * heads):
         return "queries, keys and values are not of one size"
     shape = past.shape
-    if shape is None or len(shape) != _PAST_RANK or (shape[2], shape[4]) != (heads, width // (3 * heads)):
+    if shape is None or len(shape) != PAST_RANK or (shape[2], shape[4]) != (heads, width // (3 * heads)):
         return f"the past is {shape}, expected (2, B, {heads}, P, {width // (3 * heads)})"
     if mask is not None and (mask.shape is None or len(mask.shape) != 2 or mask.shape[0] != x.shape[0]):
         return f"the mask is {mask.shape}, expected a number for each of the {x.shape[0]} sequences and each key"
@@ -69,22 +65,9 @@ def _replace(op: Builder, match: Match, learned: None) -> tuple[Value, ...]:
     node, bias, weights, mask = match.node("attention"), match.get("bias"), match.tensor("w"), match.get("mask")
     if weights is None:
         raise ValueError("the weights are no constant")
-    view, size = MicrosoftAttention.of(node), weights.shape[1] // 3
     product = op.MatMul(match["x"], match["w"])
     made = product if bias is None else op.Add(product, bias)
-    q, k, v = op.outputs("Split", 3, made, np.array([size] * 3, np.int64), axis=2, _version=_AXES_ARE_INPUTS)
-    pasts = [
-        op.Squeeze(part, [0], _version=_AXES_ARE_INPUTS)
-        for part in op.outputs("Split", 2, match["past"], np.array([1, 1], np.int64), axis=0, _version=_AXES_ARE_INPUTS)
-    ]
-    hidden = None if mask is None else seen_as_added(op, mask, view.fill, match["x"])
-    heads = {"q_num_heads": view.heads, "kv_num_heads": view.heads}
-    causal = {"is_causal": 1} if view.is_causal else {}
-    y, *present = op.outputs("Attention", 3, q, k, v, hidden, *pasts, scale=view.scale, **causal, **heads, _version=_VERSION)
-    return y, op.Concat(*(op.Unsqueeze(part, [0], _version=_AXES_ARE_INPUTS) for part in present), axis=0)
+    return attend_with_past(op, made, weights.shape[1] // 3, match["past"], mask, MicrosoftAttention.of(node))
 
-
-_VERSION = 23
-"""Of Attention, from which on it has former keys."""
 
 EXPAND_ATTENTION_CACHE = Rule("expand_attention_cache", _pattern, _replace, _check, takes_apart=microsoft("Attention"))

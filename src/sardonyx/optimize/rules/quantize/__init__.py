@@ -23,7 +23,7 @@ from sardonyx.optimize.rules.quantize.expand_nbits_projections import (
     EXPAND_NBITS_QKV_SUM,
 )
 from sardonyx.optimize.rules.quantize.expand_quantized import EXPAND_QUANTIZED
-from sardonyx.optimize.rules.quantize.expand_quantized_attention import EXPAND_QUANTIZED_ATTENTION
+from sardonyx.optimize.rules.quantize.expand_quantized_attention import EXPAND_QUANTIZED_ATTENTION, EXPAND_QUANTIZED_ATTENTION_CACHE
 from sardonyx.optimize.rules.quantize.expand_quantized_embedding import (
     EXPAND_QUANTIZED_EMBEDDING,
     EXPAND_QUANTIZED_EMBEDDING_MASK,
@@ -61,6 +61,7 @@ DECOMPOSITIONS: tuple[Rule, ...] = (
     EXPAND_NBITS_QKV,
     EXPAND_NBITS_QKV_SUM,
     EXPAND_QUANTIZED_ATTENTION,
+    EXPAND_QUANTIZED_ATTENTION_CACHE,
     EXPAND_QUANTIZED_EMBEDDING,
     EXPAND_QUANTIZED_EMBEDDING_MASK,
     EXPAND_QUANTIZED_LSTM,
