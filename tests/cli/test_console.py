@@ -97,3 +97,14 @@ def test_a_name_of_no_provider_is_an_error() -> None:
         chosen_providers(["CPUExecutionProvidr"])
     with pytest.raises(InvalidArgument, match="there is no provider 'tpu'; available are CPUExecutionProvider"):
         chosen_providers(["tpu"])
+
+
+def test_too_little_memory_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """With what NumPy says of it, where it says something."""
+    for error, line in (
+        (MemoryError("Unable to allocate 2 PiB"), "enough memory: Unable to allocate 2 PiB"),
+        (MemoryError(), "memory"),
+    ):
+        with pytest.raises(SystemExit), readable_errors():
+            raise error
+        assert capsys.readouterr().err.endswith(f"{line}\n")

@@ -53,6 +53,11 @@ def test_strings_come_as_any_string_array() -> None:
         assert _check("x: string[2]", {"x": array})[0].tolist() == ["a", "b"]
 
 
+class _Sparse:
+    def toarray(self) -> Array:
+        return np.zeros(2, np.float32)
+
+
 @pytest.mark.parametrize(
     ("text", "feed", "message"),
     [
@@ -68,6 +73,9 @@ def test_strings_come_as_any_string_array() -> None:
         ("x: seq(float[2])", {"x": np.zeros(2)}, r"expected a list for seq\(tensor\(float\)\), got ndarray"),
         ("x: seq(float[2])", {"x": [np.zeros(3, np.float32)]}, r"input 'x'\[0\]: expected shape"),
         ("x: map(int64, float[])", {"x": 3}, "expected a dict"),
+        ("x: float[2]", {"x": np.array([1.5, 2.5], object)}, r"got an array of objects \(float\) of shape \(2,\); convert it"),
+        ("x: float[2]", {"x": {"a": 1}}, "got a dict, which is no array; feed an array or a list"),
+        ("x: float[2]", {"x": _Sparse()}, r"got a _Sparse, which is no array; feed what its toarray\(\) returns"),
         ("x: float[2]", [1], "must be a mapping of input names to values, got list$"),
         ("x: float[2]", types.SimpleNamespace(columns=["x"]), r"feed \{name: table\[\[name\]\] for name in table.columns\}"),
         ("x: float[n, 1]", {"x": np.zeros(3, np.float32)}, r"got rank 1, shape \(3,\); reshape\(-1, 1\) makes a column"),

@@ -256,6 +256,8 @@ def readable_errors() -> Iterator[None]:
         yield
     except SardonyxError as error:
         fail(str(error), type(error).__name__)
+    except MemoryError as error:
+        fail(f"there is not enough memory: {error}".rstrip(": "), "MemoryError")
     except OSError as error:
         advice = "; set TMPDIR to a folder that can be written" if "temporary directory" in str(error.strerror) else ""
         fail(f"{error.strerror or error}: {error.filename or ''}".rstrip(": ") + advice, type(error).__name__)

@@ -273,7 +273,11 @@ def _array(kind: TensorType, given: OnnxValue, place: str) -> Array:
     if given is None:
         raise InvalidArgument(f"{place}: expected {kind}, got None")
     try:
-        return np.asarray(given, dtype=object if kind.dtype is DataType.STRING else None)
+        array = np.asarray(given, dtype=object if kind.dtype is DataType.STRING else None)
+        if array.ndim or not array.dtype.hasobject or kind.dtype is DataType.STRING:
+            return array
+        advice = "feed what its toarray() returns" if callable(getattr(given, "toarray", None)) else "feed an array or a list"
+        raise InvalidArgument(f"{place}: expected {kind}, got a {type(given).__name__}, which is no array; {advice}")
     except ValueError as error:
         raise InvalidArgument(f"{place}: expected {kind}, got a {type(given).__name__} that is no array: {error}") from error
 
@@ -301,11 +305,18 @@ def _retyped(kind: TensorType, array: Array, is_array: bool, place: str) -> Arra
         return _texts(array, place)
     if not is_array and array.dtype.kind in "biuf" and kind.dtype is not DataType.STRING:
         return _cast_exactly(kind, array, place)
+    raise InvalidArgument(f"{place}: expected {kind}, got {_type_of(array)} of shape {array.shape}; convert it with astype")
+
+
+def _type_of(array: Array) -> str:
+    """Return the type of an array's elements, for messages."""
+    if array.dtype.hasobject and array.dtype.names is None:
+        kinds = sorted({type(item).__name__ for item in array.ravel()[:1000].tolist()})
+        return f"an array of objects ({', '.join(kinds) or 'none'})"
     try:
-        found = f"tensor({DataType.from_numpy(array.dtype)})"
+        return f"tensor({DataType.from_numpy(array.dtype)})"
     except KeyError:
-        found = f"an array of {array.dtype}"
-    raise InvalidArgument(f"{place}: expected {kind}, got {found} of shape {array.shape}; convert it with astype")
+        return f"an array of {array.dtype}"
 
 
 def _texts(array: Array, place: str) -> Array:

@@ -115,3 +115,13 @@ def test_maps_get_the_keys_of_their_vocabulary() -> None:
     feed = random_feeds(parsed)
     assert list(feed["x"]) == ["a", "b"]
     assert InferenceSession(to_bytes(parsed)).run(None, feed)[0].shape == (1, 2)
+
+
+def test_what_takes_more_memory_than_the_limit_is_not_drawn() -> None:
+    """Also where the number of elements is beyond what NumPy counts to."""
+    session = InferenceSession(to_bytes(model("graph(x: float[n, 3]) -> (y: float[n, 3]) {\ny = Relu(x)\n}")))
+    for size in (10**11, 10**19):
+        with pytest.raises(
+            InvalidArgument, match=f"input 'x' of shape .{size}, 3. takes {24 * size} bytes .* give smaller dimensions"
+        ):
+            random_feeds(session, dims={"n": size})

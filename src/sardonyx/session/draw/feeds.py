@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array, DataType, OnnxValue, is_float, is_signed
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats import models
@@ -164,6 +166,12 @@ class _Draw:
         raise InvalidArgument(f"input {self._name!r} is a {kind or 'value of unknown type'}, which cannot be drawn; feed it")
 
     def _array(self, dtype: DataType, shape: list[int]) -> Array:
+        size_bytes = math.prod(shape) * np.dtype(np.float64).itemsize
+        if size_bytes > LIMITS.tensor_bytes:
+            raise InvalidArgument(
+                f"input {self._name!r} of shape {shape} takes {size_bytes} bytes while it is drawn, beyond the limit of "
+                f"{LIMITS.tensor_bytes}: give smaller dimensions, feed it, or raise SARDONYX_MAX_TENSOR_BYTES"
+            )
         if self._elements.vocabulary and (dtype is DataType.STRING) == isinstance(self._elements.vocabulary[0], str):
             return self._rng.choice(np.array(self._elements.vocabulary, dtype.numpy), shape)
         if dtype is DataType.STRING:
