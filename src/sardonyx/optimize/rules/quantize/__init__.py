@@ -16,6 +16,7 @@ from sardonyx.optimize.rules.quantize.drop_clip_before_quantization import (
 from sardonyx.optimize.rules.quantize.drop_dequantization_before_argmax import DROP_DEQUANTIZATION_BEFORE_ARGMAX
 from sardonyx.optimize.rules.quantize.drop_quantization_pairs import DROP_QUANTIZATION_PAIRS
 from sardonyx.optimize.rules.quantize.expand_dynamic_quantization import EXPAND_DYNAMIC_QUANTIZATION
+from sardonyx.optimize.rules.quantize.expand_fp_q4 import EXPAND_FP_Q4
 from sardonyx.optimize.rules.quantize.expand_nbits_projections import (
     EXPAND_NBITS_MLP,
     EXPAND_NBITS_MLP_SUM,
@@ -56,6 +57,7 @@ from sardonyx.optimize.rules.quantize.sort_nbits_groups import SORT_NBITS_GROUPS
 __all__ = ["BASIC", "DECOMPOSITIONS", "EXTENDED", "LATE_FUSIONS"]
 
 DECOMPOSITIONS: tuple[Rule, ...] = (
+    EXPAND_FP_Q4,
     EXPAND_NBITS_MLP,
     EXPAND_NBITS_MLP_SUM,
     EXPAND_NBITS_QKV,
