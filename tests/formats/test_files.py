@@ -40,6 +40,12 @@ def test_a_missing_file_is_no_such_file(tmp_path: Path) -> None:
     assert isinstance(caught.value, NoSuchFile)
 
 
+def test_a_url_is_no_file(tmp_path: Path) -> None:
+    """The error says that nothing is fetched."""
+    with pytest.raises(NoSuchFile, match="does not exist; nothing is fetched by URL, download it"):
+        map_file(Path("https://example.com/model.onnx"), "model file")
+
+
 def test_a_file_used_as_a_folder_is_no_such_file(tmp_path: Path) -> None:
     """A path through a file leads nowhere."""
     (tmp_path / "file").write_bytes(b"")

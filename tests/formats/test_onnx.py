@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -114,6 +115,9 @@ def test_a_message_is_left_as_it_was() -> None:
         (b"hello world, this is no model\n", "looks like text, beginning with 'hello world"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS pointer; .* `git lfs pull`"),
         (b"PK\x03\x04" + bytes(40), "ZIP archive"),
+        (b"PK\x03\x04" + bytes(26) + b"model/data.pkl", "a file of torch.save; export the model by torch.onnx.export"),
+        (pickle.dumps({"a": 1}), "a pickle; convert the model that it holds, one of scikit-learn by skl2onnx"),
+        (bytes([80, 0, 0, 0, 0, 0, 0, 0]) + b'{"w":{"dtype":"F32"}}', "safetensors, which hold weights and no graph"),
         (b"\x1c\x00\x00\x00TFL3" + bytes(40), "TensorFlow Lite"),
         (b"\x1c\x00\x00\x00ORTM" + bytes(40), "ORT format"),
         (b"<!DOCTYPE html><html></html>", "HTML"),
@@ -125,7 +129,25 @@ def test_a_message_is_left_as_it_was() -> None:
         (tensor("w", np.ones(20)).SerializeToString(), "hold no graph|no ONNX model"),
         (onnx.ModelProto(ir_version=8).SerializeToString(), "hold no graph"),
     ],
-    ids=["empty", "text", "lfs", "zip", "tflite", "ort", "html", "json", "cut", "large", "random", "graph", "tensor", "no-graph"],
+    ids=[
+        "empty",
+        "text",
+        "lfs",
+        "zip",
+        "torch",
+        "pickle",
+        "safetensors",
+        "tflite",
+        "ort",
+        "html",
+        "json",
+        "cut",
+        "large",
+        "random",
+        "graph",
+        "tensor",
+        "no-graph",
+    ],
 )
 def test_bytes_that_are_no_model_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
     """The error names the file and says what the bytes look like."""

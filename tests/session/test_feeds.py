@@ -76,8 +76,12 @@ class _Sparse:
         ("x: float[2]", {"x": np.array([1.5, 2.5], object)}, r"got an array of objects \(float\) of shape \(2,\); convert it"),
         ("x: float[2]", {"x": {"a": 1}}, "got a dict, which is no array; feed an array or a list"),
         ("x: float[2]", {"x": _Sparse()}, r"got a _Sparse, which is no array; feed what its toarray\(\) returns"),
-        ("x: float[2]", [1], "must be a mapping of input names to values, got list$"),
-        ("x: float[2]", types.SimpleNamespace(columns=["x"]), r"feed \{name: table\[\[name\]\] for name in table.columns\}"),
+        ("x: float[2]", [1], "must be a mapping of input names to values, got list; write {'x': …}"),
+        (
+            "x: float[2], z: float[2]",
+            types.SimpleNamespace(columns=["x"]),
+            r"feed \{name: table\[\[name\]\] for name in table.columns\}",
+        ),
         ("x: float[n, 1]", {"x": np.zeros(3, np.float32)}, r"got rank 1, shape \(3,\); reshape\(-1, 1\) makes a column"),
         (
             "age: float[2]",

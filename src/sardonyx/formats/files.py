@@ -259,7 +259,9 @@ def _open_error(error: OSError | ValueError, path: Path, what: str) -> Exception
     if isinstance(error, ValueError):
         return InvalidArgument(f"{what} {str(path)!r} is no file name: {error}")
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return NoSuchFile(f"{what} {str(path)!r} does not exist; check the path, relative ones start at {str(Path.cwd())!r}")
+        is_url = path.parts[:1] in (("http:",), ("https:",), ("s3:",), ("gs:",))
+        here = f"check the path, relative ones start at {str(Path.cwd())!r}"
+        return NoSuchFile(f"{what} {str(path)!r} does not exist; {'nothing is fetched by URL, download it' if is_url else here}")
     if error.errno == errno.ELOOP:
         return InvalidArgument(f"{what} {str(path)!r} is a symbolic link that may not be followed")
     if error.errno in (errno.EACCES, errno.EPERM):

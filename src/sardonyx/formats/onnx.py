@@ -35,8 +35,15 @@ Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | I
 _NOTHING = Stripped(b"", {})
 _PROTOBUF_BYTES = 2**31 - 1
 _INLINE_BYTES = 3 << 29
+_PICKLE = "a pickle; convert the model that it holds, one of scikit-learn by skl2onnx, one of PyTorch by torch.onnx.export"
 _FOREIGN = (
     (0, b"version https://git-lfs", "a Git LFS pointer; fetch the file itself with `git lfs pull`"),
+    (8, b'{"', "safetensors, which hold weights and no graph; export the model to ONNX"),
+    (0, b"GGUF", "a GGUF file, which holds weights and no graph; export the model to ONNX"),
+    (0, b"\x80\x02", _PICKLE),
+    (0, b"\x80\x03", _PICKLE),
+    (0, b"\x80\x04", _PICKLE),
+    (0, b"\x80\x05", _PICKLE),
     (0, b"PK\x03\x04", "a ZIP archive; unpack the .onnx file that it holds"),
     (0, b"\x1f\x8b", "gzip data; unpack it"),
     (4, b"ORTM", "a model in ORT format; load the .onnx file that it was made from"),
@@ -256,6 +263,8 @@ def _parse(opened: OpenedModel) -> Message:
 def _guess(data: Content) -> str:
     """Return what the bytes seem to be instead."""
     start = bytes(data.read(0, min(512, len(data))))
+    if start.startswith(b"PK") and b"/data.pkl" in start:
+        return "; this looks like a file of torch.save; export the model by torch.onnx.export"
     for offset, magic, meaning in _FOREIGN:
         if start[offset:].startswith(magic):
             return f"; this looks like {meaning}"

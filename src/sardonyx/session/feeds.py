@@ -42,8 +42,7 @@ def check_feeds(
     """
     if type(feed) is not dict and not isinstance(feed, Mapping):
         raise InvalidArgument(
-            f"model {label}: the feed must be a mapping of input names to values, got {type(feed).__name__}"
-            + ("; of a table, feed {name: table[[name]] for name in table.columns}" if hasattr(feed, "columns") else "")
+            f"model {label}: the feed must be a mapping of input names to values, got {type(feed).__name__}" + _advice(feed, inputs)
         )
     if len(feed) == len(inputs):  # as nearly every feed has all inputs, and nothing else, this must take no time
         for value in inputs:
@@ -61,6 +60,13 @@ def check_feeds(
         if name not in known:
             raise InvalidArgument(f"model {label}: there is no input {name!r}; its inputs are {known}{_hint(name, known)}")
     return [_checked(value, feed[value.name], label) if value.name in feed else defaults.get(value.name) for value in inputs]
+
+
+def _advice(feed: object, inputs: Sequence[Value]) -> str:
+    """Return how to write a feed that is none."""
+    if hasattr(feed, "columns") and len(inputs) != 1:
+        return "; of a table, feed {name: table[[name]] for name in table.columns}"
+    return f"; write {{{inputs[0].name!r}: …}}" if len(inputs) == 1 else ""
 
 
 def select_outputs(names: Sequence[str] | None, known: Sequence[str], label: str) -> list[int]:
