@@ -11,7 +11,16 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from sardonyx.cli.console import chosen_providers, decimals, open_session, print_pairs, print_table, progress, readable_errors
+from sardonyx.cli.console import (
+    chosen_providers,
+    decimals,
+    open_session,
+    print_pairs,
+    print_table,
+    progress,
+    readable_errors,
+    refuse_existing,
+)
 from sardonyx.errors import InvalidArgument, InvalidGraph
 
 
@@ -108,3 +117,18 @@ def test_too_little_memory_is_one_line(capsys: pytest.CaptureFixture[str]) -> No
         with pytest.raises(SystemExit), readable_errors():
             raise error
         assert capsys.readouterr().err.endswith(f"{line}\n")
+
+
+def test_many_files_that_exist_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first three have names."""
+    paths = [tmp_path / f"{number}.npy" for number in range(9)]
+    for path in paths:
+        path.touch()
+    with pytest.raises(SystemExit):
+        refuse_existing(paths, force=False)
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.endswith("2.npy and 6 more files exist already; give --force to overwrite")
+    refuse_existing(paths, force=True)
+    with pytest.raises(SystemExit):
+        refuse_existing(paths[:1], force=False)
+    assert "0.npy exists already" in " ".join(capsys.readouterr().err.split())

@@ -11,6 +11,7 @@ from sardonyx.codegen.target import host_target
 from sardonyx.diff.configuration import parse_configuration
 from sardonyx.diff.engines import engine_for, full_name
 from sardonyx.errors import Fail, InvalidArgument
+from sardonyx.optimize.rule import Rule
 from sardonyx.session.options import SessionOptions
 
 GATE = "graph(x: float[n]) -> (y: float[n]) {\ng = Sigmoid(x) @gate\ny = Mul(x, g)\n}"
@@ -73,3 +74,26 @@ def test_options_hold_for_what_the_configuration_leaves_open() -> None:
 def test_provider_names_may_be_short() -> None:
     """As in all commands."""
     assert full_name("CPU") == full_name("CPUExecutionProvider") == "CPUExecutionProvider"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("session.float32_precision=mediun", 'is "highest", "high" or "medium", got \'mediun\''),
+        ("disable=fuse_gelo", "no pass or rule is named 'fuse_gelo'; did you mean fuse_gelu"),
+    ],
+)
+def test_what_no_session_takes_is_refused_before_anything_runs(text: str, message: str) -> None:
+    """Else it would be searched for as a failure of the model."""
+    with pytest.raises(InvalidArgument, match=message):
+        engine_for(parse_configuration(text))
+
+
+def test_rules_of_the_options_may_be_disabled() -> None:
+    """They have names of their own."""
+    options = SessionOptions()
+    options.add_rule(Rule("mine", lambda op, x: op.Neg(x), lambda op, match, learned: op.Abs(match["x"])))
+    held = model("graph(x: float[n]) -> (y: float[n]) {\ny = Neg(x)\n}")
+    loaded = engine_for(parse_configuration("disable=mine"), (), options).load(held)
+    assert loaded.run({"x": np.float32([1])})[0].tolist() == [-1]
+    assert engine_for(parse_configuration(""), (), options).load(held).run({"x": np.float32([1])})[0].tolist() == [1]

@@ -47,6 +47,7 @@ __all__ = [
 ]
 
 _LEAST_COLUMNS, _GAP = 20, "  "
+_MOST_FILES = 3
 _MOST_DECIMALS = 6
 _LOADED = "sardonyx.cli.loaded_providers"
 """The key of a command's context under which the providers of its files are."""
@@ -246,7 +247,9 @@ def refuse_existing(paths: Iterable[Path], *, force: bool) -> None:
     """End the command where a file that it would write is there already, unless that is asked for."""
     present = [str(path) for path in paths if path.exists()]
     if present and not force:
-        fail(f"{', '.join(present)} {'exists' if len(present) == 1 else 'exist'} already; give --force to overwrite")
+        more = f" and {len(present) - _MOST_FILES} more files" if len(present) > _MOST_FILES else ""
+        exist = "exists" if len(present) == 1 else "exist"
+        fail(f"{', '.join(present[:_MOST_FILES])}{more} {exist} already; give --force to overwrite")
 
 
 @contextlib.contextmanager

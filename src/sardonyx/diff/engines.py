@@ -20,8 +20,10 @@ from sardonyx.ir import Model
 from sardonyx.provider import Provider
 from sardonyx.providers.cpu.provider import CpuProvider
 from sardonyx.session.inference_session import InferenceSession
+from sardonyx.session.optimization import check_disabled
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.providers import CPU, ProviderRequest, get_available_providers
+from sardonyx.session.settings.settings import read_settings
 
 __all__ = ["Engine", "Loaded", "engine_for"]
 
@@ -71,17 +73,19 @@ class _Sessions:
     """Sessions of this package."""
 
     def __init__(self, configuration: Configuration, providers: Sequence[Provider], options: SessionOptions | None) -> None:
-        self._configuration, self._options = configuration, options
+        self._configuration = configuration
+        self._options = SessionOptions() if options is None else options.copy()
+        self._options.add_session_config_entry("session.graph_optimization_level", str(LEVELS[configuration.level]))
+        self._options.intra_op_num_threads = configuration.threads
+        for key, text in configuration.entries.items():
+            self._options.add_session_config_entry(key, text)
+        settings = read_settings(self._options)  # what is wrong with them is no failure of a part
+        check_disabled(configuration.disabled, settings.optimize)
         self._requests = _requests(configuration, {item.name: item for item in providers})
 
     def load(self, model: Model) -> Loaded:
-        options = SessionOptions() if self._options is None else self._options.copy()
-        options.add_session_config_entry("session.graph_optimization_level", str(LEVELS[self._configuration.level]))
-        options.intra_op_num_threads = self._configuration.threads
-        for key, text in self._configuration.entries.items():
-            options.add_session_config_entry(key, text)
         disabled = self._configuration.disabled
-        session = InferenceSession(model, options, self._requests or None, disabled_optimizers=disabled)
+        session = InferenceSession(model, self._options.copy(), self._requests or None, disabled_optimizers=disabled)
         steps = tuple((place.op_type, place.provider) for place in session.explain())
         return Loaded(lambda feed: session.run(None, feed), steps, tuple(session.optimization_report.fired))
 

@@ -58,6 +58,7 @@ __all__ = [
     "PASSES",
     "ROUNDS",
     "RULES",
+    "check_names",
     "known_items",
     "known_names",
     "optimize",
@@ -221,7 +222,7 @@ def optimize(
         InvalidGraph: the model is invalid: types that contradict one another, a recursion of functions.
         OptimizationError: a pass or rule raised another error, or left an invalid model; the message names it.
     """
-    _check_names(disabled, [*(rule.name for rule in extra_rules), *(item.name for item in extra_passes)])
+    check_names(disabled, [*(rule.name for rule in extra_rules), *(item.name for item in extra_passes)])
     context = Context(evaluate)
     context.fold_seconds = context.fold_seconds if fold_seconds is None else fold_seconds
     context.fold_bytes = context.fold_bytes if fold_bytes is None else fold_bytes
@@ -299,7 +300,8 @@ def _level(level: int) -> Level:
     return max(item for item in Level if item <= max(level, 0))
 
 
-def _check_names(disabled: Collection[str], extra: Iterable[str]) -> None:
+def check_names(disabled: Collection[str], extra: Iterable[str]) -> None:
+    """Raise InvalidArgument where a name is none of a pass or rule, of ours or of `extra` ones."""
     known = sorted({*known_names(), *extra})
     for name in disabled:
         if name not in known:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from sardonyx.errors import OptimizationError, locating
@@ -16,7 +16,7 @@ from sardonyx.optimize.fusion_tracer import FusionTracer
 from sardonyx.optimize.helpers.quantized import INTEGER_OPERATORS, QUANTIZATION
 from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
 from sardonyx.optimize.passes.raise_opset import RaiseOpset
-from sardonyx.optimize.pipeline import optimize
+from sardonyx.optimize.pipeline import check_names, optimize
 from sardonyx.optimize.report import Problem, Report
 from sardonyx.optimize.target import Target
 from sardonyx.provider import PrefersOperators, Provider
@@ -31,7 +31,7 @@ from sardonyx.session.stages.load import FIRST_WITH_DEFAULTS, fix_dimensions
 from sardonyx.session.stages.source import Source
 from sardonyx.trace import event, span
 
-__all__ = ["optimize_file", "optimize_model", "save_optimized", "target_of"]
+__all__ = ["check_disabled", "optimize_file", "optimize_model", "save_optimized", "target_of"]
 
 
 def optimize_model(
@@ -68,6 +68,16 @@ def optimize_model(
         shown = _save_problem(problem, settings.verify_folder)
         warnings.warn(f"optimization {problem}; the session goes on without it{shown}", UserWarning, stacklevel=2)
     return report
+
+
+def check_disabled(names: Collection[str], settings: OptimizeSettings) -> None:
+    """Raise InvalidArgument where one of `names` is none of a rule or pass that a session with these settings has."""
+    own = (*installed_rules(_ignore), *installed_passes(_ignore), *settings.rules, *settings.passes)
+    check_names(names, [name for item in own if isinstance(name := getattr(item, "name", None), str)])
+
+
+def _ignore(message: str) -> None:
+    """Leave it to the session to report."""
 
 
 def target_of(providers: Sequence[Provider]) -> Target:
