@@ -7,6 +7,7 @@ its length; a batch element is done when none of its open rows can beat the wors
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -90,7 +91,7 @@ def search_beams(decoder: Decoder, rules: ScoreRules, prompt: Array, settings: B
     check_output_size((len(prompt) * beams, settings.max_length), 8)
     kept = [_BestSequences(settings) for _ in prompt]
     sequences: Array = np.repeat(prompt, beams, axis=0)
-    paths: Array = np.empty((len(sequences), 0), np.int64)
+    picks: list[Array] = []
     totals: Array = np.full((len(prompt), beams), _CLOSED)
     totals[:, :1] = 0
     logits = first_logits = _cut(decoder.start(), settings, len(sequences))
@@ -101,23 +102,36 @@ def search_beams(decoder: Decoder, rules: ScoreRules, prompt: Array, settings: B
         scores += totals.reshape(-1, 1)
         if settings.keeps_scores:
             recorded.append(scores.reshape(len(prompt), beams, -1).copy())
-        tokens, rows = _choose(scores.reshape(len(prompt), -1), sequences, paths, totals, kept, settings)
-        sequences = np.concatenate([sequences[rows], tokens[:, None].astype(sequences.dtype)], axis=1)
-        paths = paths[rows]
+        tokens, rows = _choose(scores.reshape(len(prompt), -1), sequences, picks, totals, kept, settings)
+        sequences = np.concatenate([sequences.take(rows, axis=0), tokens[:, None].astype(sequences.dtype)], axis=1)
         if sequences.shape[1] >= settings.max_length or all(item.is_done for item in kept):
             break
         logits = _cut(decoder.advance(tokens, rows, sequences), settings, len(sequences))
-        paths = np.concatenate([paths, np.arange(len(sequences))[:, None]], axis=1)
-    _add_open(sequences, paths, totals, kept, beams)
+        picks.append(rows)
+    _add_open(sequences, [_path(picks, row) for row in rows.tolist()], totals, kept, beams)
     steps = settings.max_length - prompt.shape[1]
-    return BeamResult(*_best(kept, settings), _stack(recorded, steps), first_logits, _best_paths(kept, settings, paths.shape[1]))
+    return BeamResult(*_best(kept, settings), _stack(recorded, steps), first_logits, _best_paths(kept, settings, len(picks)))
+
+
+def _path(picks: Sequence[Array], row: int) -> Array:
+    """Return the row that each advance read a token of a sequence in, for the one that is in `row` after the last; int64 (advances,).
+
+    Args:
+        picks: for each advance the row (rows,) that each of its rows went on from.
+        row: the place of the sequence.
+    """
+    path = np.empty(len(picks), np.int64)
+    for advance in reversed(range(len(picks))):
+        path[advance] = row
+        row = picks[advance][row]
+    return path
 
 
 def log_softmax(logits: Array) -> Array:
     """Return the logarithms of the probabilities, row by row."""
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    probabilities: Array = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    return probabilities
+    shifted: Array = logits - logits.max(axis=1, keepdims=True)
+    shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return shifted
 
 
 def _cut(logits: Array, settings: BeamSettings, rows: int) -> Array:
@@ -131,32 +145,32 @@ def _cut(logits: Array, settings: BeamSettings, rows: int) -> Array:
 
 
 def _choose(
-    scores: Array, sequences: Array, paths: Array, totals: Array, kept: list[_BestSequences], settings: BeamSettings
+    scores: Array, sequences: Array, picks: Sequence[Array], totals: Array, kept: list[_BestSequences], settings: BeamSettings
 ) -> tuple[Array, Array]:
     """Return the next token of each row and the row that it goes on from; changes `totals` and `kept`."""
     beams, vocabulary = settings.beams, scores.shape[1] // settings.beams
     order = best_places(scores, 2 * beams)
-    tokens, rows = np.full(len(sequences), settings.pad, np.int64), np.arange(len(sequences))
+    tokens, rows = [settings.pad] * len(sequences), list(range(len(sequences)))
     for batch, item in enumerate(kept):
         first = batch * beams
         if item.is_done:
             totals[batch] = 0
-            rows[first : first + beams] = first
+            rows[first : first + beams] = [first] * beams
             continue
-        count = 0
+        open_choices: list[int] = []
         for rank, choice in enumerate(order[batch].tolist()):
-            row, token = first + choice // vocabulary, choice % vocabulary
+            row, token = divmod(choice, vocabulary)
             if token == settings.end:
                 if rank < beams:
-                    item.add(sequences[row], paths[row], scores[batch, choice])
+                    item.add(sequences[first + row], _path(picks, first + row), scores[batch, choice])
                 continue
-            tokens[first + count], rows[first + count] = token, row
-            totals[batch, count] = scores[batch, choice]
-            count += 1
-            if count == beams:
+            tokens[first + len(open_choices)], rows[first + len(open_choices)] = token, first + row
+            open_choices.append(choice)
+            if len(open_choices) == beams:
                 break
+        totals[batch, : len(open_choices)] = scores[batch].take(open_choices)
         item.close(scores[batch, order[batch, 0]], sequences.shape[1])
-    return tokens, rows
+    return np.array(tokens, np.int64), np.array(rows)
 
 
 def best_places(scores: Array, count: int) -> Array:
@@ -169,7 +183,7 @@ def best_places(scores: Array, count: int) -> Array:
     return chosen
 
 
-def _add_open(sequences: Array, paths: Array, totals: Array, kept: list[_BestSequences], beams: int) -> None:
+def _add_open(sequences: Array, paths: Sequence[Array], totals: Array, kept: list[_BestSequences], beams: int) -> None:
     """Put the open rows of what is not done among its best sequences; changes `kept`."""
     for batch, item in enumerate(kept):
         for row in () if item.is_done else range(batch * beams, (batch + 1) * beams):

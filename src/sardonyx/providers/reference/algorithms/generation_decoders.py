@@ -62,10 +62,9 @@ class LanguageModel:
     def advance(self, tokens: Array, pick: Array, sequences: Array) -> Array:
         """Run the graph on one token a row."""
         if not _is_identity(pick):
-            self._states = [np.take(state, pick, axis=1) for state in self._states]
-        ones = np.ones((len(tokens), 1), self._mask.dtype)
-        self._mask = np.concatenate([self._mask[pick], ones], axis=1)
-        self._next_position = self._next_position[pick]
+            self._states = [state.take(pick, axis=1) for state in self._states]
+            self._mask, self._next_position = self._mask.take(pick, axis=0), self._next_position.take(pick)
+        self._mask = np.concatenate([self._mask, np.ones((len(tokens), 1), self._mask.dtype)], axis=1)
         known = {"input_ids": tokens[:, None], "position_ids": self._next_position[:, None], "attention_mask": self._mask}
         if self._asks_for_caches:
             known |= _cache_inputs(sequences.shape[1] - 1, len(tokens), self._beams, self._max_length)
@@ -129,7 +128,7 @@ class EncoderDecoder:
     def advance(self, tokens: Array, pick: Array, sequences: Array) -> Array:
         """Run the decoder on one token a row, or on the whole sequences where its input_ids may have any length."""
         if not _is_identity(pick):
-            self._states = [np.take(state, pick, axis=0) for state in self._states]
+            self._states = [state.take(pick, axis=0) for state in self._states]
         known = self._known | {"input_ids": tokens[:, None] if self._takes_one_token else sequences}
         return self._run(known | _cache_inputs(sequences.shape[1] - 1, len(tokens), self._beams, self._max_length))
 
@@ -179,7 +178,7 @@ class EncoderDecoder:
 
 def _is_identity(pick: Array) -> bool:
     """Return whether each row goes on from itself, so that no state has to move."""
-    return bool((pick == np.arange(len(pick))).all())
+    return pick.tolist() == list(range(len(pick)))
 
 
 def _graph(body: Body) -> Graph:
