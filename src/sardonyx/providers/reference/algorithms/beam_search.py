@@ -114,7 +114,7 @@ def search_beams(decoder: Decoder, rules: ScoreRules, prompt: Array, settings: B
 
 
 def _path(picks: Sequence[Array], row: int) -> Array:
-    """Return the row that each advance read a token of a sequence in, for the one that is in `row` after the last; int64 (advances,).
+    """Return the row in which each advance read a token of the sequence that is in `row` after the last; int64 (advances,).
 
     Args:
         picks: for each advance the row (rows,) that each of its rows went on from.
