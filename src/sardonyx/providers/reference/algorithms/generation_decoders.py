@@ -178,7 +178,7 @@ class EncoderDecoder:
 
 def _is_identity(pick: Array) -> bool:
     """Return whether each row goes on from itself, so that no state has to move."""
-    return pick.tolist() == list(range(len(pick)))
+    return bool(pick.tolist() == list(range(len(pick))))
 
 
 def _graph(body: Body) -> Graph:
