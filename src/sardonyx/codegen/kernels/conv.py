@@ -36,7 +36,9 @@ from sardonyx.lazy_dataclasses import dataclass
 __all__ = [
     "ConvEpilogue",
     "ConvParams",
+    "ConvTile",
     "ConvTiling",
+    "TilePlaces",
     "axes_of",
     "conv_tiling",
     "cover_rows",
@@ -324,7 +326,8 @@ def _write_tile(
         p = read_params(b)
         last_run = least(b, first_run + p["block_runs"], p["runs"])
         last_k = least(b, first_k + p["block_depth"], p["depth"])
-        tile = _Tile(b, shape, table, vectors, height, group * p["columns"] + n, n, p["columns"] - n)
+        places = TilePlaces(height, lambda row: result_of(table, row) + n)
+        tile = ConvTile(b, OUTPUT, places, vectors, group * p["columns"] + n, p["columns"] - n)
         rows = Rows(b, table, height, axes_of(b, rank), b.buffer(INPUT, F32), b.buffer(ZEROS, F32) if padded else None)
         fetched = stride if (vectors, height) == (shape.vectors, shape.heights[shape.vectors][0]) else None
         end = b.max(last_run, first_run + 1)
@@ -345,28 +348,39 @@ def _write_tile(
     return b
 
 
-class _Tile:
+@dataclass(frozen=True, slots=True)
+class TilePlaces:
+    """The places of one tile."""
+
+    height: int
+    """How many."""
+    start_of: Callable[[Register | int], Register]
+    """Returns where in the output the first element of the tile at a place lies."""
+
+
+class ConvTile:
     """The accumulators of one tile, and its elements in the output."""
 
-    def __init__(
-        self,
-        b: Kernel,
-        shape: ConvTiling,
-        table: Pointer,
-        vectors: int,
-        height: int,
-        column: Register,
-        n: Register,
-        remaining: Register,
-    ) -> None:
-        self._b, self._shape, self._table = b, shape, table
-        self._vectors, self._height, self._column, self._n, self._remaining = vectors, height, column, n, remaining
-        starts = [result_of(table, i) + n for i in range(height)]
-        self._places = [(starts[i] + j * shape.lanes, column + j * shape.lanes) for i in range(height) for j in range(vectors)]
-        self._output = b.buffer(OUTPUT, F32)
-        left = least(b, remaining - (vectors - 1) * shape.lanes, b.const(I64, shape.lanes))
-        self._spans = [Span(shape.lanes)] * (vectors - 1) + [Span(shape.lanes, b.tail_mask(left, shape.lanes))]
-        self.sums = [b.variable(b.const(F32.vector(shape.lanes), 0.0)) for _ in self._places]
+    def __init__(self, b: Kernel, output: int, places: TilePlaces, vectors: int, column: Register, remaining: Register) -> None:
+        """Make the accumulators.
+
+        Args:
+            b: the kernel to write into.
+            output: the number of the output's buffer.
+            places: the places.
+            vectors: vectors of channels at each.
+            column: the first output channel.
+            remaining: output channels from there on, of which the last vector may have fewer than lanes.
+        """
+        lanes = b.target.lanes(32)
+        self._b, self._lanes, self._start_of = b, lanes, places.start_of
+        self._vectors, self.height, self._column, self._remaining = vectors, places.height, column, remaining
+        starts = [places.start_of(i) for i in range(places.height)]
+        self._places = [(start + j * lanes, column + j * lanes) for start in starts for j in range(vectors)]
+        self._output = b.buffer(output, F32)
+        left = least(b, remaining - (vectors - 1) * lanes, b.const(I64, lanes))
+        self._spans = [Span(lanes)] * (vectors - 1) + [Span(lanes, b.tail_mask(left, lanes))]
+        self.sums = [b.variable(b.const(F32.vector(lanes), 0.0)) for _ in self._places]
 
     def clear(self) -> None:
         """Begin a chain."""
@@ -375,7 +389,7 @@ class _Tile:
 
     def add_what_is_there(self) -> None:
         """Add the chains before this one."""
-        for total, (place, _), span in zip(self.sums, self._places, self._spans * self._height, strict=True):
+        for total, (place, _), span in zip(self.sums, self._places, self._spans * self.height, strict=True):
             total.set(self._output.load(place, span) + total.value)
 
     def put_down(self) -> None:
@@ -389,7 +403,7 @@ class _Tile:
 
     def _wholly(self, store: Callable[[Sequence[Span]], None]) -> None:
         """Store under a mask; where masks are not free, without one where all channels are there."""
-        b, lanes = self._b, self._shape.lanes
+        b, lanes = self._b, self._lanes
         if b.target.has_masks:
             store(self._spans)
             return
@@ -397,19 +411,19 @@ class _Tile:
         b.branch(self._remaining >= self._vectors * lanes, lambda: store(whole), lambda: store(self._spans))
 
     def _store(self, spans: Sequence[Span]) -> None:
-        for total, (place, _), span in zip(self.sums, self._places, list(spans) * self._height, strict=True):
+        for total, (place, _), span in zip(self.sums, self._places, list(spans) * self.height, strict=True):
             self._output.store(total.value, place, span)
 
     def _finish(self, epilogue: ConvEpilogue, spans: Sequence[Span]) -> None:
-        for total, (place, channel), span in zip(self.sums, self._places, list(spans) * self._height, strict=True):
+        for total, (place, channel), span in zip(self.sums, self._places, list(spans) * self.height, strict=True):
             self._output.store(epilogue(self._b, total.value, place, channel, span), place, span)
 
     def _finish_in_a_loop(self, epilogue: ConvEpilogue, spans: Sequence[Span]) -> None:
-        b, lanes, output = self._b, self._shape.lanes, self._output
+        b, lanes, output = self._b, self._lanes, self._output
         self._store(spans)
-        with b.loop(0, self._height) as i:
+        with b.loop(0, self.height) as i:
             for j, span in enumerate(spans):
-                place = result_of(self._table, i) + self._n + j * lanes
+                place = self._start_of(i) + j * lanes
                 output.store(epilogue(b, output.load(place, span), place, self._column + j * lanes, span), place, span)
 
 

@@ -11,9 +11,9 @@ from sardonyx.providers.cpu.kernels.conv_border import FEW_CHANNELS, BorderKerne
 
 @pytest.mark.parametrize(("C", "count"), [(FEW_CHANNELS, 1), (FEW_CHANNELS + 1, 0)])
 def test_few_channels_are_copied(C: int, count: int) -> None:
-    """An input of few channels is copied; another is not."""
-    node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])
-    steps = program_steps(model_of([node], {"x": ["n", C, "h", "w"]}, {"w": random(24, C, 3, 3)}))
+    """An input of few channels is copied for a kernel too long to be read from planes; another is not."""
+    node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 6, 1, 6])
+    steps = program_steps(model_of([node], {"x": ["n", C, "h", "w"]}, {"w": random(24, C, 3, 12)}))
     assert sum("border" in step for step in steps) == count
 
 

@@ -3,6 +3,7 @@
 kernel of one element, stride 1                 the product of matrices that MatMul is, unless its sums are long; in matrix tiles of
                                                 bfloat16 where less precision is asked for
 each channel by itself                          depthwise
+a few planes, as images come                    taps in order, read from the planes
 few output channels                             implicit product, vectors along the input's channels
 3 x 3 with stride 1, many channels              minimal filtering (Winograd)
 no padding, or few channels                     implicit product, taps along the last axis in one run; few channels are copied
@@ -33,6 +34,7 @@ from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_border import FEW_CHANNELS, add_border
 from sardonyx.providers.cpu.kernels.conv_tail import Tail, joins_conv, tail_of
 from sardonyx.providers.cpu.kernels.filters import ConstantFilters, FilterSource, filters_of
+from sardonyx.providers.cpu.kernels.images.planes import lower_planes, planes_of
 from sardonyx.providers.cpu.kernels.implicit_product import DepthwiseLine, WindowPlacement, add_depthwise, add_product, is_narrow
 from sardonyx.providers.cpu.kernels.matmul import ProductKernel
 from sardonyx.providers.cpu.kernels.windows import Filters, claim_filters, conv_axes, is_padded, is_point, place_window
@@ -64,10 +66,13 @@ def lower(low: Lowering, group: Group, spec: Filters) -> None:
     tail = tail_of(low, group, node.input(2))
     data, (M, C) = low.of(node.inputs[0]), filters.shape[:2]
     is_product = is_point(window) and groups == 1 and not is_narrow(M, groups, C)
+    planes = planes_of(low, group, window, groups, weights) if weights is not None else None
     if weights is not None and is_product and multiplies_tiles(low):
         _lower_tiles(low, group, data, weights, tail)
     elif weights is not None and is_product and C <= _PRODUCT and not multiplies_pairs(low, C):
         _lower_product(low, group, data, weights, tail)
+    elif planes is not None and weights is not None:
+        lower_planes(low, group, planes, weights, window, tail)
     elif (groups, 1) == (M, C) and len(window.kernel) <= 2:
         _lower_depthwise(low, group, data, filters, window, tail)
     elif weights is not None and suits_winograd(window, groups, weights, group.result.shape[1:-1] if group.result.shape else ()):
