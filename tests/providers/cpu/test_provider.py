@@ -1,11 +1,14 @@
 """The provider: its options, what it claims, and that no claim makes a model fail."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from support.cpu_run import LEVELS, declined, reference, run_cpu, steps_of
 from support.models import model
 
 from sardonyx import InferenceSession
+from sardonyx.codegen.target import host_target
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.provider import Layout
@@ -127,3 +130,9 @@ def test_a_provider_has_at_most_1024_threads() -> None:
         made = create({"intra_op_num_threads": "100000"})
     assert made._threads == 1024
     assert [event.details["asked"] for event in seen if event.name == "cpu.fewer_threads"] == [100000]
+
+
+def test_programs_are_kept_for_one_size_of_cache() -> None:
+    """Scratch memory is cut by it: a folder of kernels may be shared by machines that differ in nothing else."""
+    here, other = host_target(), dataclasses.replace(host_target(), cache_bytes=3 << 20)
+    assert CpuProvider(here, 1).decision_key() == CpuProvider(here, 1).decision_key() != CpuProvider(other, 1).decision_key()

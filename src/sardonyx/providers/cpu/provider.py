@@ -174,8 +174,9 @@ class CpuProvider:
         return compatibility_of(self._target, info)
 
     def decision_key(self) -> str:
-        """Return the target, the number of threads, how denormal numbers are taken, and the precision."""
-        return f"{self._target.key} {self._threads} {self._flushes_denormals} {self._precision.name}"
+        """Return the target, the cache by which work is cut, the number of threads, how denormals are taken, and the precision."""
+        target, precision = self._target, self._precision.name
+        return f"{target.key} {target.cache_bytes} {self._threads} {self._flushes_denormals} {precision}"
 
     def decision_facts(self) -> tuple[str, ...]:
         """Return the edition of the kernels and the version of LLVM."""
