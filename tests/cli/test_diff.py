@@ -144,3 +144,14 @@ def test_an_operator_of_one_side_is_judged_by_the_other(invoke: Callable[..., Re
     assert alone.exit_code == 1, alone.output
     assert "first node that differs: 'Tanh0' (Tanh, number 2)" in alone.output
     assert "--b default --load-b tanh.py" in alone.output
+
+
+def test_two_models_are_compared(invoke: Callable[..., Result], files: tuple[Path, Path], tmp_path: Path) -> None:
+    """The first is right, as `--a` would have it."""
+    changed = tmp_path / "changed.onnx"
+    save(load(files[0]), changed)
+    done = invoke("diff", files[0], changed, "--json")
+    assert (done.exit_code, json.loads(done.stdout)["agrees"]) == (0, True)
+    assert json.loads(done.stdout) == json.loads(invoke("diff", changed, "--a", files[0], "--json").stdout)
+    both = invoke("diff", files[0], changed, "--a", "onnxruntime")
+    assert (both.exit_code, "give --a or two models, not both" in both.stderr) == (2, True)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from sardonyx.cli.completions import ModelPath
 from sardonyx.cli.console import (
@@ -42,6 +43,7 @@ _MOST_PLACES = 5
 
 @click.command(short_help="Find the first node that differs between two runs of MODEL.")
 @click.argument("model", type=ModelPath())
+@click.argument("changed", type=ModelPath(), required=False)
 @click.option(
     "--a", "a", default="level=none,provider=Reference", show_default=True, metavar="CONFIGURATION|FILE", help="What is right."
 )
@@ -68,6 +70,7 @@ _MOST_PLACES = 5
 @json_option
 def diff(
     model: str,
+    changed: str | None,
     a: str,
     b: str,
     inputs: Sequence[str],
@@ -90,7 +93,13 @@ def diff(
     disable=RULE[+RULE] and KEY=TEXT of config entries, or begins with another engine: onnxruntime, openvino. For --a also a file:
     NAMES.npz with values that were computed elsewhere, or another model, whose values of the same names are compared. The status
     is 0 where nothing differs, 1 where something does, and 2 where the comparison fails.
+
+    With CHANGED, what was made of MODEL, such as an optimized or quantized model, it is `sardonyx diff CHANGED --a MODEL`.
     """
+    if changed is not None:
+        if click.get_current_context().get_parameter_source("a") is not ParameterSource.DEFAULT:
+            raise click.UsageError("give --a or two models, not both")
+        model, a = changed, model
     with _trouble():
         if Path(a).suffix in _FILES and not Path(a).is_file():
             raise NoSuchFile(f"there is no file {a!r} to compare with")
