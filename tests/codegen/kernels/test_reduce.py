@@ -11,7 +11,15 @@ from sardonyx.codegen.emit.folds import SUM
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, I32, I64, Type
 from sardonyx.codegen.kernels.lines import Along, LineParams
-from sardonyx.codegen.kernels.reduce import REDUCTIONS, write_cumulative, write_extreme, write_reduce
+from sardonyx.codegen.kernels.reduce import (
+    CUMULATIVE_BLOCK,
+    REDUCTIONS,
+    write_cumulative,
+    write_cumulative_rows,
+    write_cumulative_totals,
+    write_extreme,
+    write_reduce,
+)
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
@@ -42,6 +50,9 @@ def engine(target: Target) -> Engine:
         modules.append(Module(target))
         write_cumulative(modules[-1], f"sum_{key}", SUM, kind, exclusive=False, reverse=False)
         write_cumulative(modules[-1], f"back_{key}", SUM, kind, exclusive=True, reverse=True)
+        for name, way in {"sum": False, "back": True}.items():
+            write_cumulative_totals(modules[-1], f"{name}_totals_{key}", SUM, kind, reverse=way)
+            write_cumulative_rows(modules[-1], f"{name}_rows_{key}", SUM, kind, exclusive=way, reverse=way)
     engine = Engine(target)
     engine.add(*modules)
     return engine
@@ -149,5 +160,22 @@ def test_running_sums(engine: Engine, key: str, shape: tuple[int, int, int]) -> 
     forwards, backwards = np.empty_like(x), x.copy()
     call(engine, f"sum_{key}", [x, forwards], params.words(), 0, params.tasks())
     call(engine, f"back_{key}", [backwards, backwards], params.words(), 0, params.tasks())
+    np.testing.assert_array_equal(forwards, x.cumsum(1, dtype=dtype))
+    np.testing.assert_array_equal(backwards, np.flip(np.flip(x, 1).cumsum(1, dtype=dtype), 1) - x)
+
+
+@pytest.mark.parametrize("key", list(_KINDS))
+@pytest.mark.parametrize("rows", [0, 1, 7, 8, 19])
+@pytest.mark.parametrize("length", [0, 1, 33, 2 * CUMULATIVE_BLOCK + 3])
+def test_running_sums_of_rows(engine: Engine, key: str, rows: int, length: int) -> None:
+    """The same, in blocks where rows are long."""
+    dtype = _KINDS[key][1]
+    x: Array = np.random.default_rng(4).integers(-9, 9, (rows, length)).astype(dtype)
+    blocks, together = max(-(-length // CUMULATIVE_BLOCK), 1), 16 if length < CUMULATIVE_BLOCK else 1
+    params, tasks = [rows, length, blocks, together], -(-rows // together) * blocks
+    forwards, backwards, totals = np.empty_like(x), x.copy(), np.zeros((rows, blocks), dtype)
+    for name, y, given in (("sum", forwards, x), ("back", backwards, backwards)):
+        call(engine, f"{name}_totals_{key}", [given, totals], params, 0, rows * blocks)
+        call(engine, f"{name}_rows_{key}", [given, y, totals], params, 0, tasks)
     np.testing.assert_array_equal(forwards, x.cumsum(1, dtype=dtype))
     np.testing.assert_array_equal(backwards, np.flip(np.flip(x, 1).cumsum(1, dtype=dtype), 1) - x)

@@ -23,7 +23,17 @@ from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, Strip, VectorPosition, strips
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["REDUCTIONS", "Reduction", "position_of", "write_cumulative", "write_extreme", "write_reduce"]
+__all__ = [
+    "CUMULATIVE_BLOCK",
+    "REDUCTIONS",
+    "Reduction",
+    "position_of",
+    "write_cumulative",
+    "write_cumulative_rows",
+    "write_cumulative_totals",
+    "write_extreme",
+    "write_reduce",
+]
 
 X, Y = range(2)
 _COUNT = FIRST_FREE
@@ -170,3 +180,69 @@ def write_cumulative(module: Module, symbol: str, fold: Fold, kind: Type, *, exc
                         before = total.value
                         total.set(fold.combine(b, before, x.load(place.offset, place.span)))
                         y.store(before if exclusive else total.value, place.offset, place.span)
+
+
+CUMULATIVE_BLOCK = 1 << 16
+"""Elements of a row that are folded one after another: in a longer row each block begins at the fold of those before."""
+_SIDE_BY_SIDE = 8
+
+
+def write_cumulative_totals(module: Module, symbol: str, fold: Fold, kind: Type, *, reverse: bool) -> None:
+    """Write the kernel `symbol`: Y[row, block] is the fold of a block of a row. A task is a block; parameters as for rows."""
+    with module.kernel(symbol) as b:
+        x, y, length, blocks = b.buffer(X, kind), b.buffer(Y, kind), b.param(1), b.param(2)
+        with b.loop(b.begin, b.end) as task:
+            row, block = task // blocks, task % blocks
+            begin, end = _block(b, block, length)
+            total = b.variable(b.const(kind, fold.neutral(kind)))
+            with b.loop(begin, end) as i:
+                place = begin + end - 1 - i if reverse else i
+                total.set(fold.combine(b, total.value, x.load(row * length + place)))
+            y.store(total.value, task)
+
+
+def write_cumulative_rows(module: Module, symbol: str, fold: Fold, kind: Type, *, exclusive: bool, reverse: bool) -> None:
+    """Write the kernel `symbol`, as `write_cumulative` for rows: buffers X, Y (which may be X), and totals of blocks.
+
+    A task is a block of some rows, which are folded side by side. Parameters: rows, elements of one, blocks of one, rows of a task.
+
+    Args:
+        module: where to write.
+        symbol: the name of the kernel.
+        fold: what is done with the elements, one after another.
+        kind: the type of the elements.
+        exclusive: whether an element itself is left out.
+        reverse: whether to begin at the last element.
+    """
+    with module.kernel(symbol) as b:
+        rows, length, blocks, together = (b.param(place) for place in range(4))
+        x, y, totals = b.buffer(X, kind), b.buffer(Y, kind), b.buffer(2, kind)
+
+        def fold_rows(first: Register, count: int, block: Register) -> None:
+            begin, end = _block(b, block, length)
+            running = [b.variable(b.const(kind, fold.neutral(kind))) for _ in range(count)]
+            with b.loop(0, blocks - 1 - block if reverse else block) as step:
+                for number, total in enumerate(running):
+                    before = blocks - 1 - step if reverse else step
+                    total.set(fold.combine(b, total.value, totals.load((first + number) * blocks + before)))
+            with b.loop(begin, end) as i:
+                place = begin + end - 1 - i if reverse else i
+                given = [x.load((first + number) * length + place) for number in range(count)]
+                for number, (total, value) in enumerate(zip(running, given, strict=True)):
+                    before = total.value
+                    total.set(fold.combine(b, before, value))
+                    y.store(before if exclusive else total.value, (first + number) * length + place)
+
+        with b.loop(b.begin, b.end) as task:
+            block, first = task % blocks, task // blocks * together
+            last = b.min(first + together, rows)
+            whole = first + ((last - first) & -_SIDE_BY_SIDE)
+            with b.loop(first, whole, _SIDE_BY_SIDE) as row:
+                fold_rows(row, _SIDE_BY_SIDE, block)
+            with b.loop(whole, last) as row:
+                fold_rows(row, 1, block)
+
+
+def _block(b: Kernel, block: Register, length: Register) -> tuple[Register, Register]:
+    begin = block * CUMULATIVE_BLOCK
+    return begin, b.min(begin + CUMULATIVE_BLOCK, length)

@@ -17,13 +17,20 @@ from sardonyx.codegen.emit.expr import ElementExpr, argument
 from sardonyx.codegen.emit.folds import PRODUCT, SUM
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import Type
-from sardonyx.codegen.kernels.lines import Along, LineParams
-from sardonyx.codegen.kernels.reduce import write_cumulative, write_extreme, write_reduce
+from sardonyx.codegen.kernels.lines import TASK_ELEMENTS, Along, LineParams
+from sardonyx.codegen.kernels.reduce import (
+    CUMULATIVE_BLOCK,
+    write_cumulative,
+    write_cumulative_rows,
+    write_cumulative_totals,
+    write_extreme,
+    write_reduce,
+)
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape
-from sardonyx.ir.shape import product
+from sardonyx.ir.shape import ceil_div, maximum, product
 from sardonyx.ops.schema import NHWC_DOMAIN
 from sardonyx.ops.views.axes import normalize_axis
 from sardonyx.ops.views.inputs import constants
@@ -301,8 +308,10 @@ def claim_cumulative(node: Node) -> CumulativeSpec | str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CumulativeKernel:
-    """Running sums or products of columns."""
+    """Running sums or products."""
 
+    way: str
+    """`columns`, `rows`, or `totals` of blocks of rows."""
     kind: Type
     """The type of elements."""
     multiplies: bool
@@ -314,34 +323,56 @@ class CumulativeKernel:
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        return expression_symbol(
-            target,
-            "cumulative_product" if self.multiplies else "cumulative_sum",
-            [argument(0, self.kind)],
-            "exclusive" if self.exclusive else "",
-            "reverse" if self.reverse else "",
-        )
+        name = f"cumulative_{'product' if self.multiplies else 'sum'}_{self.way}"
+        words = "exclusive" if self.exclusive else "", "reverse" if self.reverse else ""
+        return expression_symbol(target, name, [argument(0, self.kind)], *words)
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
         fold = PRODUCT if self.multiplies else SUM
-        write_cumulative(module, symbol, fold, self.kind, exclusive=self.exclusive, reverse=self.reverse)
+        if self.way == "totals":
+            write_cumulative_totals(module, symbol, fold, self.kind, reverse=self.reverse)
+            return
+        write = write_cumulative_rows if self.way == "rows" else write_cumulative
+        write(module, symbol, fold, self.kind, exclusive=self.exclusive, reverse=self.reverse)
 
 
 @lowers("CumProd", "CumSum", claim=claim_cumulative, inputs=2)
 def cumulative(low: Lowering, group: Group, spec: CumulativeSpec) -> None:
-    """Lower to a kernel that adds up or multiplies the lines of columns."""
-    source, result = low.of(group.node.inputs[0]), low.result(group.result)
-    multiplies = group.node.op_type == "CumProd"
-    axis, symbol = spec.axis, low.kernel(CumulativeKernel(_type(source), multiplies, spec.exclusive, spec.reverse))
-    low.step(
-        group,
-        symbol,
-        [source, result],
-        writes=[1],
-        in_place=[0],
-        plan=_column_plan((source.shape[:axis], source.shape[axis], source.shape[axis + 1 :])),
-    )
+    """Add up or multiply along rows, block by block, or the lines of columns."""
+    source, result, axis = low.of(group.node.inputs[0]), low.result(group.result), spec.axis
+    kernel = CumulativeKernel("columns", _type(source), group.node.op_type == "CumProd", spec.exclusive, spec.reverse)
+    before, length, after = source.shape[:axis], source.shape[axis], source.shape[axis + 1 :]
+    if all(dim == 1 for dim in after):
+        _add_rows(low, group, kernel, (source, result), (product(before), length))
+        return
+    plan = _column_plan((before, length, after))
+    low.step(group, low.kernel(kernel), [source, result], writes=[1], in_place=[0], plan=plan)
+
+
+def _add_rows(low: Lowering, group: Group, kernel: CumulativeKernel, buffers: tuple[Buffer, Buffer], view: tuple[Dim, Dim]) -> None:
+    source, result = buffers
+    (rows, length), most = view, maximum(ceil_div(view[1], CUMULATIVE_BLOCK), 1)
+    totals = low.temporary(source.dtype, (rows, most))
+
+    def params(sizes: Sizes) -> list[int]:
+        blocks = max(-(-sizes(length) // CUMULATIVE_BLOCK), 1)
+        together = max(TASK_ELEMENTS // max(sizes(length), 1) & -8, 8) if blocks == 1 else 1
+        return [sizes(rows), sizes(length), blocks, together]
+
+    def plan_totals(sizes: Sizes) -> tuple[list[int], int]:
+        words = params(sizes)
+        return words, words[0] * words[2] if words[2] > 1 else 0
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        words = params(sizes)
+        return words, -(-words[0] // words[3]) * words[2]
+
+    if most != 1:
+        totaling = low.kernel(dataclasses.replace(kernel, way="totals", exclusive=False))
+        low.step(group, totaling, [source, totals], writes=[1], plan=plan_totals)
+    folding = low.kernel(dataclasses.replace(kernel, way="rows"))
+    low.step(group, folding, [source, result, totals], writes=[1], in_place=[0], plan=plan)
 
 
 def _column_plan(view: tuple[Sequence[Dim], Dim, Sequence[Dim]]) -> Plan:
