@@ -67,6 +67,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     ),
     "qconv": (f"{_NHWC}ConvInteger", f"{_NHWC}QLinearConv"),
     "quantized.gather_blocks": (f"{_CONTRIB}GatherBlockQuantized",),
+    "quantized.global_mean": (f"{_CONTRIB}QLinearGlobalAveragePool",),
     "quantized.linear": tuple(f"{domain}{name}" for domain in ("", _CONTRIB) for name in QUANTIZATION),
     "reduce": (
         "ArgMax",

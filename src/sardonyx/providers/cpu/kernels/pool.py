@@ -32,7 +32,7 @@ from sardonyx.providers.cpu.operands import given, open_or_wrong, shape_of
 from sardonyx.providers.cpu.qlinear import saturated
 from sardonyx.providers.cpu.sizes import Sizes
 
-__all__ = ["fold_name", "windows_problem"]
+__all__ = ["PoolSpec", "claim_global", "fold_name", "windows_problem"]
 
 _BYTES = (DataType.INT8, DataType.UINT8)
 
