@@ -175,19 +175,50 @@ def test_abstract_classes_stay_abstract() -> None:
     assert Whole(1) == Whole(1, 2)
 
 
-def test_methods_are_replaced_when_they_are_called() -> None:
-    """The second call is that of an ordinary method."""
+def test_methods_are_replaced_when_they_are_called_often() -> None:
+    """Calls after that are those of an ordinary method; the results are the same before and after."""
 
     @lazy.dataclass(frozen=True, slots=True)
     class Fresh:
         x: int
+        y: list[int] = lazy.field(default_factory=list, hash=False)
+        z: int = lazy.field(default=5, init=False)
 
-    before = Fresh.__init__
-    assert Fresh(3).x == 3
-    after = Fresh.__init__
-    assert after is not before
-    assert Fresh(4).x == 4
-    assert Fresh.__init__ is after
+    names = ("__init__", "__eq__", "__hash__")
+    before = [getattr(Fresh, name) for name in names]
+    for number in range(50):
+        made = Fresh(number, y=[1])
+        assert (made.x, made.y, made.z) == (number, [1], 5)
+        assert Fresh(number).y == []
+        assert made == Fresh(x=number, y=[1]) != Fresh(number)
+        assert made != (number, [1], 5)
+        assert hash(made) == hash((number, 5))
+        if number == 0:
+            assert before == [getattr(Fresh, name) for name in names]
+    assert all(getattr(Fresh, name) is not old for name, old in zip(names, before, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"), [((), {}), ((1, 2, 3), {}), ((1,), {"x": 2}), ((1,), {"q": 2}), ((), {"y": 2}), ((1,), {"z": 2})]
+)
+def test_wrong_arguments_are_refused_by_the_first_call(arguments: tuple[int, ...], named: dict[str, int]) -> None:
+    """With the message of an ordinary method; nothing is set."""
+
+    @lazy.dataclass(frozen=True)
+    class Fresh:
+        x: int
+        y: int = 2
+        z: int = lazy.field(default=5, init=False)
+
+    @standard.dataclass(frozen=True)
+    class Ordinary:
+        x: int
+        y: int = 2
+        z: int = standard.field(default=5, init=False)
+
+    for kind in (Fresh, Ordinary):
+        with pytest.raises(TypeError, match=r"__init__\(\) (missing|takes|got)"):
+            kind(*arguments, **named)
 
 
 def test_a_class_that_was_derived_has_all_fields() -> None:

@@ -4,8 +4,9 @@
 
 The standard's `dataclass` compiles up to six methods of each class when its module is imported, which was a third of the time to
 the first result of a small model; most classes of a process are never compared, hashed or printed, and many never made. Here a
-class gets small functions in the place of these methods; each is replaced by what the standard would have written when it is
-first called. Everything else is the standard's: `fields`, `replace` and `is_dataclass` work as ever.
+class gets small functions in the place of these methods; each does without code of its own at first, and is replaced by what the
+standard would have written when it is called often. Everything else is the standard's: `fields`, `replace` and `is_dataclass` work
+as ever.
 """
 
 from __future__ import annotations
@@ -110,11 +111,11 @@ def _methods(cls: type, found: dict[str, Any], options: dict[str, bool]) -> dict
         "__repr__": _repr,
     }
     given["__dataclass_params__"] = _params(is_frozen=is_frozen, has_eq=has_eq)
-    given["__init__"] = _later("__init__", _init_source)
+    given["__init__"] = _later("__init__", _init_source, _init)
     if has_eq:
-        given["__eq__"] = _later("__eq__", _eq_source)
+        given["__eq__"] = _later("__eq__", _eq_source, _equals)
         if "__hash__" not in cls.__dict__:
-            given["__hash__"] = _later("__hash__", _hash_source) if is_frozen else None
+            given["__hash__"] = _later("__hash__", _hash_source, _hash) if is_frozen else None
     if is_frozen:
         given.update(__setattr__=_refuse_set, __delattr__=_refuse_delete)
     if is_frozen and options.get("slots"):
@@ -160,11 +161,23 @@ def _more_params() -> dict[str, bool]:
 _MORE = _more_params()
 
 
-def _later(name: str, source_of: Callable[[dict[str, Any], dict[str, Any]], str]) -> Any:
-    """Return a method that writes the real one when it is first called, puts it in its own place, and calls it."""
+def _later(
+    name: str,
+    source_of: Callable[[dict[str, Any], dict[str, Any]], str],
+    plainly: Callable[[Any, type, tuple[Any, ...], dict[str, Any]], Any],
+) -> Any:
+    """Return a method without code of its own, which writes the real one when it is called often, and puts it in its own place.
+
+    `plainly` is the method for a class and any arguments; what it cannot do, it leaves to the real one by returning `_UNDONE`.
+    """
 
     def method(self: Any, /, *arguments: Any, **named: Any) -> Any:
         owner: Any = method.owner  # type: ignore[attr-defined]  # `_made` sets it
+        method.calls += 1  # type: ignore[attr-defined]
+        if method.calls <= _PLAIN_CALLS:  # type: ignore[attr-defined]
+            result = plainly(self, owner, arguments, named)
+            if result is not _UNDONE:
+                return result
         space: dict[str, Any] = {"_checks": hasattr(owner, "__post_init__"), "_slots": "__slots__" in owner.__dict__}
         text = source_of(owner.__dict__["__dataclass_fields__"], space)
         exec(text, space)
@@ -175,7 +188,56 @@ def _later(name: str, source_of: Callable[[dict[str, Any], dict[str, Any]], str]
         return written(self, *arguments, **named)
 
     method.__name__ = name
+    method.calls = 0  # type: ignore[attr-defined]
     return method
+
+
+_PLAIN_CALLS = 12
+"""To write a method takes as long as to do without it so often."""
+_UNDONE = object()
+
+
+def _init(self: Any, owner: type, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """Set the fields of a new object, unless the arguments are wrong: then what is written says so."""
+    rest, values = iter(arguments), []
+    for name, item in owner.__dict__["__dataclass_fields__"].items():
+        value = next(rest, _UNDONE) if item.init else _UNDONE
+        if value is _UNDONE and item.init and name in named:
+            value = named[name]
+        elif value is not _UNDONE and name in named:
+            return _UNDONE
+        if value is _UNDONE and item.default_factory is not standard.MISSING:
+            value = item.default_factory()
+        elif value is _UNDONE and item.default is not standard.MISSING:
+            value = item.default
+        if value is _UNDONE and item.init:
+            return _UNDONE
+        values.append((name, value))
+    if next(rest, _UNDONE) is not _UNDONE or not all(name in owner.__dict__["__match_args__"] for name in named):
+        return _UNDONE
+    for name, value in values:
+        if value is not _UNDONE:
+            object.__setattr__(self, name, value)
+    if hasattr(owner, "__post_init__"):
+        self.__post_init__()
+    return None
+
+
+def _equals(self: Any, owner: type, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    if len(arguments) != 1 or named:
+        return _UNDONE
+    (other,) = arguments
+    if other.__class__ is not self.__class__:
+        return NotImplemented
+    names = [name for name, item in owner.__dict__["__dataclass_fields__"].items() if item.compare]
+    return tuple([getattr(self, name) for name in names]) == tuple([getattr(other, name) for name in names])
+
+
+def _hash(self: Any, owner: type, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    if arguments or named:
+        return _UNDONE
+    fields_of = owner.__dict__["__dataclass_fields__"].items()
+    return hash(tuple([getattr(self, name) for name, item in fields_of if (item.compare if item.hash is None else item.hash)]))
 
 
 def _init_source(found: dict[str, Any], space: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import marshal
+import math
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -165,7 +166,7 @@ def _arrays(data: Array, places: Sequence[tuple[int, tuple[int, ...], int]]) -> 
     found = []
     for number, shape, begin in places:
         dtype = _DTYPES[number].numpy
-        size_bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        size_bytes = math.prod(shape) * dtype.itemsize
         array = data[begin : begin + size_bytes].view(dtype).reshape(shape)
         array.flags.writeable = False
         found.append(array)
