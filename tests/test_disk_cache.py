@@ -165,6 +165,17 @@ def test_a_survey_knows_both_forms(cache: DiskCache) -> None:
     assert cache.survey(check=True).damaged == 1
 
 
+def test_large_objects_go_before_small_ones(cache: DiskCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were used longest ago first, but never the one that was just written."""
+    monkeypatch.setattr("sardonyx.disk_cache._LARGE_BYTES", 2000)
+    keys = [f"{number:064x}" for number in range(5)]
+    for age, (key, size) in enumerate(zip(keys, (900, 3000, 900, 3000, 3000), strict=True)):
+        cache.store(key, bytes(size))
+        if age < 4:
+            os.utime(cache.folder / f"{key}.sxo", (age, age))
+    assert [cache.load(key) is not None for key in keys] == [True, False, True, True, True]
+
+
 def test_a_full_folder_is_made_emptier_than_it_must_be(cache: DiskCache, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that the writes that follow need not read it again; of many small files as of few large ones."""
     for number in range(12):

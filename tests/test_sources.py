@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import compileall
+import functools
 import importlib
 import os
 import sys
@@ -16,7 +17,7 @@ from types import CodeType, ModuleType
 
 import pytest
 
-from sardonyx.sources import digest_of, stamp_of
+from sardonyx.sources import digest_of, has_changed, stamp_of, take_stamp
 
 _NAME = "packed_for_a_test"
 
@@ -154,6 +155,27 @@ def test_bytecode_beside_sources_does_not_count(tmp_path: Path) -> None:
     before = stamp_of.__wrapped__(_NAME)
     compileall.compile_dir(tmp_path, quiet=2)
     assert stamp_of.__wrapped__(_NAME) == before
+
+
+def test_a_stamp_that_was_taken_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that imported a package goes on with what it was then."""
+    stamps = functools.cache(stamp_of.__wrapped__)
+    stamps.__wrapped__ = stamp_of.__wrapped__
+    monkeypatch.setattr("sardonyx.sources.stamp_of", stamps)
+    sys.path.insert(0, str(_written(tmp_path, 1)))
+    take_stamp(_NAME)
+    assert not has_changed(_NAME)
+    (tmp_path / _NAME / "more.py").write_text("")
+    assert stamps(_NAME) not in (stamp_of.__wrapped__(_NAME), None)
+    assert has_changed(_NAME)
+
+
+def test_no_stamp_is_taken_of_what_lies_in_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would take long, and who needs it asks for it."""
+    monkeypatch.setattr("sardonyx.sources.stamp_of", lambda package: pytest.fail("a stamp was taken"))
+    take_stamp(_NAME)
+    monkeypatch.setitem(sys.modules, _NAME, ModuleType(_NAME))
+    take_stamp(_NAME)
 
 
 def test_the_stamp_of_a_package_in_a_zip_is_its_digest(tmp_path: Path) -> None:

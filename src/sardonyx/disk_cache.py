@@ -36,6 +36,8 @@ Report = Callable[[str, str], None]
 _MAGIC = b"SARDONYX"
 _MOST_FILES = 1 << 14
 """More are not kept, however small: each process reads the names of all when it first writes."""
+_LARGE_BYTES = 1 << 22
+"""No kernel is so large."""
 _HEADER_BYTES = len(_MAGIC) + 32 + 64
 _SUFFIX, _DRAFT_SUFFIX = ".sxo", ".tmp"
 _PART_WITH_BLOCKS = 8
@@ -231,14 +233,16 @@ class DiskCache:
     def _trim(self) -> int:
         """Delete the files used longest ago, drafts of dead writers too, where there are too many; return the size of the rest.
 
-        An eighth of the bound is made free then: else each write that follows would read the whole folder. Whatever else
-        lies in the folder, such as the key of compiled contexts, is left alone.
+        Large ones go first: they are weights, packed in a moment, which would else drive out many kernels. An eighth of the bound
+        is made free then: else each write that follows would read the whole folder. Whatever else lies in the folder, such as
+        the key of compiled contexts, is left alone.
         """
         files = self._files()
         total, count = sum(size for _, size, _ in files), len(files)
         if total <= self._limit_bytes and count <= _MOST_FILES:
             return total
-        for _, size, path in sorted(files)[:-1]:  # the newest fits by itself
+        newest = max(files)  # which fits by itself
+        for _, size, path in sorted(filter(newest.__ne__, files), key=lambda file: (file[1] < _LARGE_BYTES, file)):
             if total <= self._limit_bytes - self._limit_bytes // 8 and count <= _MOST_FILES - _MOST_FILES // 8:
                 break
             self._remove(Path(path))

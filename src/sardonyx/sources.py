@@ -2,10 +2,13 @@
 
 digest_of("sardonyx.codegen")     a digest of every module of the package, or None where some cannot be read
 stamp_of("sardonyx")              the same for a package in a folder, by sizes and times of its files: ten times as fast
+take_stamp("sardonyx")            has `stamp_of` say what the files are now, whatever becomes of them
+has_changed("sardonyx")           whether they are others by now
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.util
@@ -17,7 +20,7 @@ from types import CodeType
 
 from sardonyx.forks import without_fork
 
-__all__ = ["digest_of", "stamp_of"]
+__all__ = ["digest_of", "has_changed", "stamp_of", "take_stamp"]
 
 
 def digest_of(*packages: str) -> str | None:
@@ -51,16 +54,37 @@ def stamp_of(package: str) -> str | None:
     Of another it is what `digest_of` returns. Besides the time of the last change of a file's content, which tools may set, that
     of its entry counts, which they may not.
     """
-    spec = importlib.util.find_spec(package)
-    folders = list(spec.submodule_search_locations or ()) if spec is not None else []
-    if len(folders) != 1 or not os.path.isdir(folders[0]):
+    folder = _folder_of(package)
+    if folder is None:
         return digest_of(package)
     digest = hashlib.sha256()
     try:
-        _add_files(digest, folders[0])
+        _add_files(digest, folder)
     except OSError:
         return None
     return digest.hexdigest()
+
+
+def take_stamp(package: str) -> None:
+    """Take the stamp of a package that is being imported, where it lies in a folder.
+
+    What a process makes later is of the modules that it has imported, not of files that took their place since.
+    """
+    with contextlib.suppress(ValueError):  # a module that was made by hand, without a specification
+        if _folder_of(package) is not None:
+            stamp_of(package)
+
+
+def has_changed(package: str) -> bool:
+    """Return whether the files of a package are not those any more of which `stamp_of` was taken."""
+    return stamp_of.__wrapped__(package) != stamp_of(package)
+
+
+def _folder_of(package: str) -> str | None:
+    """Return the folder of a package; None for one that does not lie in one folder."""
+    spec = importlib.util.find_spec(package)
+    folders = list(spec.submodule_search_locations or ()) if spec is not None else []
+    return folders[0] if len(folders) == 1 and os.path.isdir(folders[0]) else None
 
 
 def _add_files(digest: hashlib._Hash, folder: str) -> None:
@@ -73,9 +97,9 @@ def _add_files(digest: hashlib._Hash, folder: str) -> None:
                     folders.append(entry.path)
             else:
                 status = entry.stat()
-                files.append((entry.name, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+                files.append(f"{entry.name!r} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}")
     files.sort()
-    digest.update(repr((folder, files)).encode(errors="surrogatepass"))
+    digest.update("\n".join([repr(folder), *files, ""]).encode(errors="surrogatepass"))
     for inner in sorted(folders):
         _add_files(digest, inner)
 

@@ -102,7 +102,7 @@ def test_a_program_says_the_same_of_itself(name: str) -> None:
 def test_a_restored_program_lowers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """For sizes of 1 it does not even import what its plans come from."""
     kept = _kept(_program(_MODELS["product"]))
-    monkeypatch.setattr("sardonyx.providers.cpu.kept.read_function", lambda *about: pytest.fail("a plan was read"))
+    monkeypatch.setattr("sardonyx.providers.cpu.kept_plans._Reader", lambda *about: pytest.fail("a plan was read"))
     program = restore_program(kept, host_target(None), 1)
     assert program.bind(((1, 6),)).outputs[0].shape == (1, 5)  # type: ignore[union-attr]
 

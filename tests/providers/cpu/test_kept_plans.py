@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,10 +11,11 @@ import pytest
 
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import DataType
+from sardonyx.errors import Fail
 from sardonyx.formats.plain_graph import PlainReader, PlainWriter
 from sardonyx.ir import Dim, Expr, Node, TensorType, Value
 from sardonyx.ir.shape import anonymous, symbol
-from sardonyx.providers.cpu.kept_plans import KeptFunction, Lowered, NotKept, read_function, write_function
+from sardonyx.providers.cpu.kept_plans import KeptFunction, KeptFunctions, Lowered, NotKept, write_function
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.precision import Precision
 from sardonyx.providers.cpu.rebind import TracedSizes
@@ -31,7 +33,7 @@ def _no_tensor(*about: object) -> Any:  # no test has a tensor
 def _again(function: Callable[..., Any], kept: tuple[Buffer, ...] = (), others: tuple[Buffer, ...] = ()) -> Callable[..., Any]:
     """The function in another process, where `others` are the buffers that `kept` are here."""
     content = write_function(function, {buffer: number for number, buffer in enumerate(kept)}, PlainWriter({}))
-    return read_function(content, others, _LOWERED, PlainReader(_no_tensor))
+    return KeptFunctions(others, _LOWERED, PlainReader(_no_tensor)).add(content)()
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +60,7 @@ def test_dimensions_are_found_by_their_hash() -> None:
     named: Dim = symbol("n") % 4
     reader = PlainReader(_no_tensor)
     content = write_function(lambda: (unknown, unknown + 1, named), {}, PlainWriter({}))
-    one, more, other = read_function(content, (), _LOWERED, reader)()
+    one, more, other = KeptFunctions((), _LOWERED, reader).add(content)()()
     assert more == one + 1
     assert isinstance(one, Expr)
     assert reader.dim(str(unknown)) == one
@@ -101,6 +103,28 @@ def test_what_cannot_be_kept_is_refused() -> None:
     for function in (lambda: weights, lambda: lock, lambda: foreign()):
         with pytest.raises(NotKept):
             write_function(function, {}, PlainWriter({}))
+
+
+def test_functions_are_read_together() -> None:
+    """When the first of them is asked for; each is the one that was added."""
+    functions = KeptFunctions((), _LOWERED, PlainReader(_no_tensor))
+    first, second = (functions.add(write_function(_number(number), {}, PlainWriter({}))) for number in (3, 5))
+    assert (second()(), first()()) == (5, 3)
+    assert first() is first()
+
+
+def _number(number: int) -> Callable[[], int]:
+    return lambda: number
+
+
+def test_a_module_is_not_imported_from_other_files_than_those_that_the_process_began_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An upgrade under a running process must not mix two versions; what is imported already is used."""
+    content = write_function(_plan_of([]), {}, PlainWriter({}))
+    monkeypatch.setattr("sardonyx.providers.cpu.kept_plans.has_changed", lambda package: True)
+    assert KeptFunctions((), _LOWERED, PlainReader(_no_tensor)).add(content)()(Sizes({"n": 3})) == 4
+    monkeypatch.delitem(sys.modules, __name__)
+    with pytest.raises(Fail, match="start the process anew"):
+        KeptFunctions((), _LOWERED, PlainReader(_no_tensor)).add(content)()
 
 
 def test_a_function_that_calls_itself_is_refused() -> None:

@@ -8,7 +8,6 @@ weights first. What a step's plan returns where each open size is 1 is in the da
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -18,7 +17,7 @@ from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import SardonyxError
 from sardonyx.formats.plain_graph import KeptProgram, Plain, PlainReader, PlainWriter
 from sardonyx.ir import Dim, Tensor, TensorType, Value
-from sardonyx.providers.cpu.kept_plans import KeptFunction, Lowered, NotKept, read_function, write_function
+from sardonyx.providers.cpu.kept_plans import KeptFunction, KeptFunctions, Lowered, NotKept, write_function
 from sardonyx.providers.cpu.library import driver_for, library_for
 from sardonyx.providers.cpu.precision import Precision
 from sardonyx.providers.cpu.program import CpuProgram, NotZero
@@ -179,9 +178,10 @@ class _Reader:
 
     def __init__(self, arrays: Sequence[Array], buffers: Sequence[Plain], names: Sequence[str], lowered: Lowered) -> None:
         self._plain = PlainReader(_no_tensor)
-        self._arrays, self._lowered = arrays, lowered
+        self._arrays = arrays
         self._guess = {str(self._plain.dim(name)): 1 for name in names}
         self.buffers = [STATUS]
+        self._functions = KeptFunctions(self.buffers, lowered, self._plain)
         for buffer in checked(buffers):
             self.buffers.append(self._buffer(*buffer))
 
@@ -248,7 +248,7 @@ class _Reader:
         )
 
     def _function(self, known: Plain, content: bytes) -> Callable[[Sizes], Plain]:
-        read = functools.partial(read_function, content, self.buffers, self._lowered, self._plain)
+        read = self._functions.add(content)
         if known is None:
             return KeptFunction(None, None, (), read)
         result, asked = known

@@ -8,16 +8,19 @@ makes or reads a value.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import io
 import marshal
 import pickle
+import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar, cast
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.target import Target
+from sardonyx.errors import Fail
 from sardonyx.forks import without_fork
 from sardonyx.formats.plain_graph import PlainReader, PlainWriter
 from sardonyx.ir import Expr, Graph, Node, Tensor, Value
@@ -26,12 +29,14 @@ from sardonyx.providers.cpu.precision import Precision
 from sardonyx.providers.cpu.recorded import RecordedSizes
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
+from sardonyx.sources import has_changed
 
-__all__ = ["KeptFunction", "Lowered", "NotKept", "read_function", "write_function"]
+__all__ = ["KeptFunction", "KeptFunctions", "Lowered", "NotKept", "write_function"]
 
 _T = TypeVar("_T")
 _OWN_MODULES = "sardonyx."
-_DIM, _BUFFER, _LOWERING, _TARGET = range(4)
+_PACKAGE = "sardonyx"
+_DIM, _BUFFER, _LOWERING, _TARGET, _MODULE = range(5)
 _MOST_ARRAY_BYTES = 4096
 """Plans compute with sizes: what refers to a larger array refers to weights."""
 
@@ -108,18 +113,55 @@ def write_function(function: Callable[..., Any], buffers: Mapping[Buffer, int], 
     return stream.getvalue()
 
 
-def read_function(content: bytes, buffers: Sequence[Buffer], lowered: Lowered, reader: PlainReader) -> Callable[..., Any]:
-    """Return the function of bytes that `write_function` returned, in a process with the same sources and version of Python.
+class KeptFunctions:
+    """Functions as bytes, all of which are read when one is asked for: sizes that one step does not know, others do not either."""
 
-    Args:
-        content: the bytes, which run code: they come from where the machine code comes from.
-        buffers: by number.
-        lowered: in the place of the lowering.
-        reader: for dimensions.
-    """
-    with without_fork():
-        found: Callable[..., Any] = _Reader(io.BytesIO(content), buffers, lowered, reader).load()
-    return found
+    def __init__(self, buffers: Sequence[Buffer], lowered: Lowered, reader: PlainReader) -> None:
+        """Make an empty list.
+
+        Args:
+            buffers: by number; may grow until functions are read.
+            lowered: in the place of the lowering.
+            reader: for dimensions.
+        """
+        self._buffers, self._lowered, self._reader = buffers, lowered, reader
+        self._contents: list[bytes] = []
+        self._functions: list[Callable[..., Any]] | None = None
+
+    def add(self, content: bytes) -> Callable[[], Callable[..., Any]]:
+        """Add what `write_function` returned; return what reads it.
+
+        The bytes run code, in a process with the same sources and version of Python: they come from where machine code comes from.
+        """
+        self._contents.append(content)
+        return functools.partial(self._get, len(self._contents) - 1)
+
+    def _get(self, number: int) -> Callable[..., Any]:
+        if self._functions is None:
+            modules = _Modules()
+            readers = (_Reader(content, self._buffers, self._lowered, self._reader, modules) for content in self._contents)
+            with without_fork():
+                self._functions = [reader.load() for reader in readers]
+        return self._functions[number]
+
+
+class _Modules:
+    """Modules by name, imported where they are not, from the files that this process began with."""
+
+    def __init__(self) -> None:
+        self._is_checked = False
+
+    def find(self, name: str) -> types.ModuleType:
+        found = sys.modules.get(name)
+        if found is None:
+            if not self._is_checked and has_changed(_PACKAGE):
+                raise Fail(
+                    f"sizes that are new to this session need the module {name}, but files of sardonyx were changed since this "
+                    "process imported it; start the process anew"
+                )
+            self._is_checked = True
+            found = importlib.import_module(name)
+        return found
 
 
 class _Writer(pickle.Pickler):
@@ -136,6 +178,8 @@ class _Writer(pickle.Pickler):
             return _LOWERING, 0
         if isinstance(item, Target):
             return _TARGET, 0
+        if isinstance(item, types.ModuleType):
+            return _MODULE, item.__name__
         return None
 
     def reducer_override(self, item: Any) -> Any:  # as pickle has it
@@ -151,18 +195,24 @@ class _Writer(pickle.Pickler):
             if not item.__module__.startswith(_OWN_MODULES):
                 raise NotKept(f"a plan of {item.__module__}")
             cells = tuple(cell.cell_contents for cell in item.__closure__ or ())
-            about = item.__module__, marshal.dumps(item.__code__), item.__defaults__, item.__kwdefaults__
+            about = sys.modules[item.__module__], marshal.dumps(item.__code__), item.__defaults__, item.__kwdefaults__
             return _function, (*about, cells)
         return NotImplemented
 
 
 class _Reader(pickle.Unpickler):
-    def __init__(self, stream: io.BytesIO, buffers: Sequence[Buffer], lowered: Lowered, reader: PlainReader) -> None:
-        super().__init__(stream)
-        self._buffers, self._lowered, self._plain = buffers, lowered, reader
+    def __init__(self, content: bytes, buffers: Sequence[Buffer], lowered: Lowered, reader: PlainReader, modules: _Modules) -> None:
+        super().__init__(io.BytesIO(content))
+        self._buffers, self._lowered, self._plain, self._modules = buffers, lowered, reader, modules
+
+    def find_class(self, module: str, name: str) -> Any:  # as pickle has it
+        self._modules.find(module)
+        return super().find_class(module, name)
 
     def persistent_load(self, key: Any) -> Any:  # as pickle has it
         kind, about = key
+        if kind == _MODULE:
+            return self._modules.find(about)
         if kind == _DIM:
             return self._plain.dim(about)
         if kind == _BUFFER:
@@ -175,10 +225,13 @@ def _node(op_type: str, domain: str, version: int, name: str, inputs: tuple[Valu
 
 
 def _function(
-    module: str, code: bytes, defaults: tuple[object, ...] | None, named: dict[str, object] | None, cells: tuple[object, ...]
+    module: types.ModuleType,
+    code: bytes,
+    defaults: tuple[object, ...] | None,
+    named: dict[str, object] | None,
+    cells: tuple[object, ...],
 ) -> types.FunctionType:
     """Return a function of a module, with what it refers to."""
-    space = importlib.import_module(module).__dict__
-    made = types.FunctionType(marshal.loads(code), space, None, defaults, tuple(map(types.CellType, cells)))
+    made = types.FunctionType(marshal.loads(code), module.__dict__, None, defaults, tuple(map(types.CellType, cells)))
     made.__kwdefaults__ = named
     return made

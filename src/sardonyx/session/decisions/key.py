@@ -21,12 +21,12 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.config import LIMITS, settings_in_force
+from sardonyx.config import LIMITS, keeps_decisions, settings_in_force
 from sardonyx.installed import search_path
 from sardonyx.ir import Dim
 from sardonyx.provider import Capability, Provider
 from sardonyx.session.settings.settings import MemorySettings, PlacementSettings, SaveSettings, Settings
-from sardonyx.sources import stamp_of
+from sardonyx.sources import stamp_of, take_stamp
 
 __all__ = ["RemembersClaims", "installed_packages", "key_of", "remembering"]
 
@@ -35,6 +35,10 @@ _FORM = "decisions 1"
 _OWN_MODULES = "sardonyx.providers."
 _WITHOUT_EFFECT = frozenset({"SARDONYX_CACHE_DIR", "SARDONYX_CACHE_BYTES", "SARDONYX_TRACE", "SARDONYX_KEEP_DECISIONS"})
 _RECORDS = (".dist-info", ".egg-info", ".egg-link")
+
+
+if keeps_decisions():
+    take_stamp("sardonyx")
 
 
 @runtime_checkable

@@ -180,6 +180,8 @@ def _aligned(size_bytes: int) -> int:
 def sample_file(file: SettledFile) -> str | None:
     """Return the `sample` of a file; None where it is no regular file, or cannot be read, or is another one by now."""
     path, stamp, _ = file
+    if not hasattr(os, "pread"):
+        return None
     try:
         descriptor = os.open(path, _FLAGS)
     except OSError:
