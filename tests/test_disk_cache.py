@@ -176,6 +176,16 @@ def test_large_objects_go_before_small_ones(cache: DiskCache, monkeypatch: pytes
     assert [cache.load(key) is not None for key in keys] == [True, False, True, True, True]
 
 
+def test_what_was_just_written_stays(cache: DiskCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it is the only large object."""
+    monkeypatch.setattr("sardonyx.disk_cache._LARGE_BYTES", 2000)
+    for number in range(9):
+        cache.store(f"{number:064x}", bytes(900))
+        os.utime(cache.folder / f"{number:064x}.sxo", (number, number))
+    cache.store(KEY, bytes(3000))
+    assert cache.load(KEY) is not None
+
+
 def test_a_full_folder_is_made_emptier_than_it_must_be(cache: DiskCache, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that the writes that follow need not read it again; of many small files as of few large ones."""
     for number in range(12):

@@ -77,7 +77,16 @@ RUNS: tuple[Mutation, ...] = (
         "            self._remove(path)\n            return None",
         "            return None",
     ),
-    Mutation("cache-newest-files-go-first", "disk_cache.py", "in sorted(files)[:-1]:", "in sorted(files, reverse=True):"),
+    Mutation("cache-newest-files-go-first", "disk_cache.py", "in sorted(filter(newest.__ne__, files), key", "in sorted(files, key"),
+    Mutation("cache-small-files-go-first", "disk_cache.py", "(file[1] < _LARGE_BYTES, file)", "file"),
+    Mutation(
+        "blocks-are-not-summed", "cached_blocks.py", "if _filled(stream, block) == crc", "if _filled(stream, block) is not None"
+    ),
+    Mutation("known-files-are-never-others", "session/decisions/programs.py", "or stamp_of(status) != stamp", "or False"),
+    Mutation("modules-of-any-version", "providers/cpu/kept_plans.py", "and has_changed(_PACKAGE)", "and False"),
+    Mutation(
+        "kept-results-for-any-size", "providers/cpu/kept_plans.py", "if sizes.symbols == self._symbols and", "if self._symbols and"
+    ),
     Mutation("cache-reads-are-not-uses", "disk_cache.py", "            os.utime(path)", "            path.stat()"),
     Mutation("cache-deletes-other-files", "disk_cache.py", "if not entry.name.endswith((_SUFFIX, _DRAFT_SUFFIX)):", "if False:"),
     Mutation("cache-counts-only-what-was-there", "disk_cache.py", "self._total_bytes += written_bytes", "self._total_bytes += 0"),
