@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ from sardonyx.cli.console import (
     chosen_providers,
     decimals,
     open_session,
+    print_on_stderr,
     print_pairs,
     print_table,
     progress,
@@ -132,3 +135,20 @@ def test_many_files_that_exist_are_counted(tmp_path: Path, capsys: pytest.Captur
     with pytest.raises(SystemExit):
         refuse_existing(paths[:1], force=False)
     assert "0.npy exists already" in " ".join(capsys.readouterr().err.split())
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("stream", "lines"), [(_Terminal(), 3), (io.StringIO(), 1)])
+def test_errors_fold_between_words_on_a_terminal(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, lines: int) -> None:
+    """Elsewhere they are one line each, for who searches them."""
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setenv("COLUMNS", "40")
+    print_on_stderr('model thing.onnx: node "/a/long/name" has a shape of which something is wrong', "red")
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue()).splitlines()
+    assert len(shown) == lines
+    assert max(map(len, shown)) <= 40 or lines == 1
+    assert " ".join(" ".join(shown).split()).endswith("has a shape of which something is wrong")

@@ -75,6 +75,13 @@ def test_fusions_of_a_node(invoke: Callable[..., Result], model_file: Path) -> N
     assert {attempt["outcome"] for attempt in facts["attempts"]} == {"stopped"}
 
 
+def test_fusions_by_providers_are_pointed_to(invoke: Callable[..., Result], model_file: Path) -> None:
+    """Where no rule fires a kernel may compute the node with others all the same."""
+    assert (
+        "providers fuse what they compile: `sardonyx profile MODEL`" in invoke("explain", model_file, "--fusions", "first").output
+    )
+
+
 def test_fusions_of_a_node_that_is_not_there(invoke: Callable[..., Result], model_file: Path) -> None:
     """Near names are offered, and the status is 1."""
     result = invoke("explain", model_file, "--fusions", "fist")

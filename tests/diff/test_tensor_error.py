@@ -62,6 +62,15 @@ def test_empty_tensors_and_scalars_are_measured() -> None:
     assert measure("x", np.float32(1).reshape(()), np.float32(2).reshape(())).at == ()
 
 
+def test_numbers_in_maps_have_the_type_that_holds_them() -> None:
+    """Python's floats are float64, and those of a classifier float32."""
+    near = float(np.nextafter(np.float32(0.6), np.float32(1)))
+    (found,) = measure_all("m", {"k": float(np.float32(0.6))}, {"k": near})
+    assert (found.type, found.max_ulp) == ("float", 1)
+    (wide,) = measure_all("m", {"k": 0.6}, {"k": float(np.nextafter(0.6, 1))})
+    assert (wide.type, wide.max_ulp) == ("double", 1)
+
+
 def test_parts_of_sequences_and_maps_have_names() -> None:
     """And what has other parts is a problem."""
     found = measure_all("s", [np.float32([1])], [np.float32([2])])

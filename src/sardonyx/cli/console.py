@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -27,6 +28,7 @@ from sardonyx.spelling import nearest
 
 __all__ = [
     "chosen_providers",
+    "counted",
     "decimals",
     "fail",
     "following",
@@ -35,6 +37,7 @@ __all__ = [
     "loaded_providers",
     "open_session",
     "print_json",
+    "print_on_stderr",
     "print_pairs",
     "print_table",
     "print_text",
@@ -243,6 +246,10 @@ def decimals(least: float) -> int:
     return max(3, min(2 - math.floor(math.log10(least)), _MOST_DECIMALS)) if least > 0 else 3
 
 
+def counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 def refuse_existing(paths: Iterable[Path], *, force: bool) -> None:
     """End the command where a file that it would write is there already, unless that is asked for."""
     present = [str(path) for path in paths if path.exists()]
@@ -277,5 +284,11 @@ def fail(message: str, kind: str = "") -> NoReturn:
     if context is not None and context.params.get("as_json"):
         print_json({"error": {"type": kind or "UsageError", "message": message}})
     else:
-        click.secho(f"{kind}: {message}" if kind else message, fg="red", err=True)
+        print_on_stderr(f"{kind}: {message}" if kind else message, "red")
     raise SystemExit(1)
+
+
+def print_on_stderr(text: str, color: str) -> None:
+    """Print an error or a warning: on a terminal in colour and folded between words, elsewhere as one line."""
+    lines = fold(text, Console(stderr=True).width) if sys.stderr.isatty() else [text]
+    click.secho("\n".join(lines), fg=color, err=True)

@@ -12,16 +12,19 @@ import click
 from sardonyx.cli.completions import ModelPath, complete_operators, complete_providers
 from sardonyx.cli.console import (
     chosen_providers,
+    counted,
     fail,
     json_option,
     open_session,
     print_json,
     print_pairs,
     print_table,
+    print_text,
     provider_option,
     readable_errors,
     session_options,
 )
+from sardonyx.optimize.fusion_report import Outcome
 from sardonyx.partition.explain import Placement
 from sardonyx.session.fusions import explain_fusions
 from sardonyx.session.options import SessionOptions
@@ -138,14 +141,14 @@ def _print_summary(model: str, placements: Sequence[Placement]) -> None:
     """Print how many nodes each provider runs, their operators, the precision of products, and why others declined which nodes."""
     counts = collections.Counter(placement.provider for placement in placements)
     partitions = len({placement.partition for placement in placements})
-    click.echo(f"{model}: {_counted(len(placements), 'node')} in {_counted(partitions, 'partition')}")
+    click.echo(f"{model}: {counted(len(placements), 'node')} in {counted(partitions, 'partition')}")
     rows = []
     for name, count in counts.most_common():
         operators = collections.Counter(item.op_type for item in placements if item.provider == name)
         listed = ", ".join(f"{number} {operator}" if number > 1 else operator for operator, number in operators.most_common())
         rows.append((f"{count} on {name}", listed))
     for precision, count in collections.Counter(item.precision for item in placements if item.precision).most_common():
-        rows.append((_counted(count, "product"), precision))
+        rows.append((counted(count, "product"), precision))
     reasons: dict[tuple[str, str], collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for item in placements:
         for name, reason in item.declined.items():
@@ -153,10 +156,6 @@ def _print_summary(model: str, placements: Sequence[Placement]) -> None:
     for (name, reason), operators in sorted(reasons.items(), key=lambda entry: -entry[1].total()):
         rows.append((f"{operators.total()} not on {_short(name)}", f"{reason} ({', '.join(operators)})"))
     print_pairs(rows)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def _partition_labels(placements: Sequence[Placement]) -> dict[str, str]:
@@ -193,5 +192,8 @@ def _print_fusions(model: str, provider_names: Sequence[str], options: SessionOp
         report = explain_fusions(Source.of(model), settings, chosen.providers, node)
     if as_json:
         print_json(dataclasses.asdict(report))
-    else:
-        click.echo(str(report))
+        return
+    click.echo(str(report))
+    if not any(attempt.outcome is Outcome.FIRED for attempt in report.attempts):
+        click.echo()
+        print_text("Rules aside, providers fuse what they compile: `sardonyx profile MODEL` shows which nodes are one kernel.")

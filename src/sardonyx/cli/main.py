@@ -94,4 +94,6 @@ def main() -> None:
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *place: object, **more: object) -> None:
-    click.secho(f"warning: {message}", fg="yellow", err=True)
+    from sardonyx.cli.console import print_on_stderr  # which imports more than most starts need
+
+    print_on_stderr(f"warning: {message}", "yellow")

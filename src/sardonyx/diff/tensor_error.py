@@ -65,12 +65,21 @@ def measure_all(name: str, a: OnnxValue, b: OnnxValue) -> list[TensorError]:
             for item in measure_all(f"{name}[{index}]", one, other)
         ]
     if isinstance(a, Mapping) and isinstance(b, Mapping) and a.keys() == b.keys():
-        return [item for key in a for item in measure_all(f"{name}[{key!r}]", np.asarray(a[key]), np.asarray(b[key]))]
+        return [item for key in a for item in measure_all(f"{name}[{key!r}]", *_as_arrays(a[key], b[key]))]
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return [measure(name, a, b)]
     is_same = a is None and b is None
     problem = "" if is_same else f"a is {_kind(a)}, b is {_kind(b)}"
     return [TensorError(name, type(a).__name__, (), problem=problem, unequal=int(not is_same), elements=1)]
+
+
+def _as_arrays(a: OnnxValue, b: OnnxValue) -> tuple[Array, Array]:
+    """Return the values of a map as arrays; Python's floats are float32 where both are numbers of that type."""
+    one, other = np.asarray(a), np.asarray(b)
+    pair = one, other
+    if any(item.dtype != np.float64 or not np.array_equal(item.astype(np.float32), item, equal_nan=True) for item in pair):
+        return pair
+    return one.astype(np.float32), other.astype(np.float32)
 
 
 def measure(name: str, a: Array, b: Array) -> TensorError:
