@@ -4,7 +4,7 @@ import pytest
 from support.models import graph
 
 from sardonyx.codegen.emit.expr import argument, number
-from sardonyx.codegen.emit.types import BF16, BOOL, F32, I64
+from sardonyx.codegen.emit.types import BF16, BOOL, F32, F64, I64, Type
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
@@ -14,6 +14,7 @@ from sardonyx.providers.cpu.expressions import (
     expression,
     expression_key,
     expression_symbol,
+    is_data,
     scalar_of,
 )
 
@@ -105,6 +106,31 @@ def test_symbols_tell_expressions_apart() -> None:
     assert expression_symbol(target, "map", [x + 1], "oo", "") == expression_symbol(target, "map", [argument(0, F32) + 1], "oo")
     assert expression_symbol(target, "map", [x], "oo").startswith("map_oo_")
     assert expression_symbol(target, "map", [x]).endswith(f"_{target.isa}")
+
+
+@pytest.mark.parametrize(
+    ("op_type", "number", "kind", "is_one"),
+    [
+        ("Mul", 0.0473, F32, True),
+        ("Mul", 0.0473, F64, True),
+        ("Add", 17.0, F32, True),
+        ("Div", float("nan"), F32, True),
+        ("Sub", float("inf"), F32, True),
+        ("Mul", 0.5, F32, False),
+        ("Add", -4.0, F64, False),
+        ("Mul", 0.0473, I64, False),
+        ("Max", 0.0473, F32, False),
+    ],
+)
+def test_numbers_of_many_bits_are_data(op_type: str, number: float, kind: Type, is_one: bool) -> None:
+    """So that chains that differ by them are one kernel; of the others there are few."""
+    assert is_data(op_type, 1, number, kind) is is_one
+
+
+def test_numbers_in_the_code_are_few() -> None:
+    """However a model chooses them, it has at most that many kernels of one form."""
+    numbers = [*range(-5000, 5000), *(number / 16 for number in range(-5000, 5000)), *(number / 7 for number in range(-5000, 5000))]
+    assert len({number for number in map(float, numbers) if not is_data("Mul", 1, number, F32)}) <= 129
 
 
 def test_constants_of_one_element_are_numbers() -> None:

@@ -126,12 +126,13 @@ def is_data(op_type: str, index: int, number: float, kind: Type) -> bool:
     """
     if op_type in QUANTIZATION or op_type in QLINEAR:
         return index > 0
-    return op_type in _LEARNED and kind == F32 and (abs(number) >= _FEW_STEPS or not float(number * _STEPS).is_integer())
+    is_short = abs(number) <= _MOST_IN_CODE and float(number * _STEPS).is_integer()
+    return op_type in _LEARNED and kind in (F32, F64) and not is_short
 
 
 _LEARNED = frozenset(("Add", "Div", "Mul", "Sub"))
-_STEPS, _FEW_STEPS = 16.0, 4096.0
-"""A number of a few bits is a multiple of 1 / _STEPS, and less than _FEW_STEPS."""
+_STEPS, _MOST_IN_CODE = 16.0, 4.0
+"""A number of a few bits is a multiple of 1 / _STEPS, and at most _MOST_IN_CODE: so few that one kernel for each is no matter."""
 
 
 def _plain(name: str) -> Build:
