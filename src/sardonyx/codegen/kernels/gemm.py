@@ -99,7 +99,7 @@ _FEW_AHEAD = 16
 _LINE = 16
 """Elements of a cache line: a tile fetches one at each step, but where there are so few tiles that the first fetches the panel."""
 
-_FAR_ELEMENTS = 1 << 18
+_FAR_ELEMENTS = 1 << 17
 """Of B that are worth it: fewer stay in the second-level cache, and to ask for them takes as long as to read them."""
 
 _DECODED_ROWS = 256

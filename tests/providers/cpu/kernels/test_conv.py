@@ -95,6 +95,14 @@ def test_depthwise_along_three_axes() -> None:
     compare(model, [{"x": random(2, 6, 4, 3, 5)}])
 
 
+@pytest.mark.parametrize(("places", "kernel"), [((1, 1), "gemm_"), ((1, 2), "conv2d_")])
+def test_images_of_one_place_are_rows_of_a_product(places: tuple[int, int], kernel: str) -> None:
+    """However many channels they have, as where a network weighs its channels; others are not where they have many."""
+    model = _model(["n", 400, *places], (24, 400, 1, 1))
+    assert any(kernel in step for step in program_steps(model))
+    compare(model, [{"x": random(n, 400, *places)} for n in (1, 3, 9)])
+
+
 def test_without_bias() -> None:
     """The bias may be left out."""
     compare(_model(["n", 16, "h", "w"], (20, 16, 3, 3), bias=False), [{"x": random(1, 16, 6, 6)}])

@@ -49,7 +49,7 @@ from sardonyx.providers.cpu.steps import Buffer
 __all__: list[str] = []
 
 _PRODUCT = 320
-"""Up to so many channels a convolution of single places is faster as a plain product."""
+"""Up to so many channels a convolution of single places is faster as a plain product; and where images have one place each."""
 
 
 def claim(node: Node) -> Filters | str:
@@ -66,10 +66,11 @@ def lower(low: Lowering, group: Group, spec: Filters) -> None:
     tail = tail_of(low, group, node.input(2))
     data, (M, C) = low.of(node.inputs[0]), filters.shape[:2]
     is_product = is_point(window) and groups == 1 and not is_narrow(M, groups, C)
+    is_single = group.result.shape is not None and {*group.result.shape[1:-1]} == {1}
     planes = planes_of(low, group, window, groups, weights) if weights is not None else None
     if weights is not None and is_product and multiplies_tiles(low):
         _lower_tiles(low, group, data, weights, tail)
-    elif weights is not None and is_product and C <= _PRODUCT and not multiplies_pairs(low, C):
+    elif weights is not None and is_product and (C <= _PRODUCT or is_single) and not multiplies_pairs(low, C):
         _lower_product(low, group, data, weights, tail)
     elif planes is not None and weights is not None:
         lower_planes(low, group, planes, weights, window, tail)
