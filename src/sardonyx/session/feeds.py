@@ -10,7 +10,7 @@ import numpy as np
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument, describe
 from sardonyx.forks import without_fork
-from sardonyx.ir import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, Value, ValueType
+from sardonyx.ir import MapType, OptionalType, SequenceType, Shape, SparseTensorType, TensorType, Value, ValueType
 from sardonyx.ir.shape import Expr
 from sardonyx.spelling import nearest
 from sardonyx.values.dlpack import from_dlpack
@@ -356,12 +356,17 @@ def _cast_exactly(kind: TensorType, array: Array, place: str) -> Array:
 
 def _check_shape(kind: TensorType, array: Array, place: str) -> None:
     shape = kind.shape or ()
-    declared = f"({', '.join('?' if str(dim).startswith('?') else str(dim) for dim in shape)})"
     if len(shape) != array.ndim:
         column = "; reshape(-1, 1) makes a column of it" if array.ndim == 1 and len(shape) == 2 and shape[1] == 1 else ""
         found = f"got rank {array.ndim}, shape {array.shape}{column}"
-        raise InvalidArgument(f"{place}: expected rank {len(shape)}, shape {declared}, {found}")
+        raise InvalidArgument(f"{place}: expected rank {len(shape)}, shape {_declared(shape)}, {found}")
     for axis, (dim, size) in enumerate(zip(shape, array.shape, strict=True)):
         if isinstance(dim, Expr) or dim == size:
             continue
-        raise InvalidArgument(f"{place}: expected shape {declared}, got {array.shape}: axis {axis} must be {dim}, not {size}")
+        raise InvalidArgument(
+            f"{place}: expected shape {_declared(shape)}, got {array.shape}: axis {axis} must be {dim}, not {size}"
+        )
+
+
+def _declared(shape: Shape) -> str:
+    return f"({', '.join('?' if str(dim).startswith('?') else str(dim) for dim in shape)})"

@@ -133,6 +133,11 @@ def _categories(strings: Sequence[str], integers: Sequence[int]) -> Table:
     return table_of(keys)
 
 
+def _whole(data: Array) -> Array:
+    with np.errstate(invalid="ignore"):
+        return data.astype(np.int64)
+
+
 @kernel("OneHotEncoder", domain=_ML)
 def one_hot_encoder(
     _node: Call, data: Array, *, cats_strings: Sequence[str] = (), cats_int64s: Sequence[int] = (), zeros: int = 1
@@ -144,16 +149,15 @@ def one_hot_encoder(
     table = _categories(cats_strings, cats_int64s)
     if not table.count or (data.dtype.kind == "O") != table.holds_strings:
         raise InvalidArgument(f"data of type {data.dtype} with {table.count} categories; expected categories of the data's kind")
-    with np.errstate(invalid="ignore"):
-        elements = data if data.dtype.kind == "O" else data.astype(np.int64)
-    places = looked_up(table, elements)
-    if not zeros and (places < 0).any():
-        unknown = elements[places < 0].reshape(-1)[0]
+    elements = data if table.holds_strings else _whole(data)
+    places = looked_up(table, elements).reshape(-1)
+    known = (places >= 0).nonzero()[0]
+    if not zeros and len(known) < len(places):
+        unknown = elements.reshape(-1)[places < 0][0]
         raise InvalidArgument(f"the element {unknown!r} is in no category and zeros=0; add the category, or set zeros=1")
     check_output_size((*data.shape, table.count), 4)
     output = np.zeros((places.size, table.count), np.float32)
-    known = np.flatnonzero(places >= 0)
-    output[known, places.reshape(-1)[known]] = 1
+    output[known, places[known]] = 1
     return output.reshape(*data.shape, table.count)
 
 
