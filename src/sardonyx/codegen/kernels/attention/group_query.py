@@ -1,6 +1,7 @@
 """What GroupQueryAttention does around attention: lengths of sequences, rotated rows, the cache, and which keys a query sees.
 
     write_lengths    lengths of sequences           ->  (past, total) for each batch, checked
+    write_ends       ends of keys                   ->  the same of the standard's Attention
     write_append     past, new rows, (past, total)  ->  the cache: rows of the past, then the new ones, then zeros
     write_rotate     rows, (past, total)            ->  rows, rotated by the angles of their positions
     write_seen       (past, total)                  ->  0 where a query sees a key, -inf elsewhere, in panels of queries
@@ -18,7 +19,7 @@ from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register
 
-__all__ = ["Rotation", "write_append", "write_lengths", "write_rotate", "write_seen"]
+__all__ = ["Rotation", "write_append", "write_ends", "write_lengths", "write_rotate", "write_seen"]
 
 PAST, TOTAL = 0, 1
 """The two numbers of a batch."""
@@ -54,6 +55,25 @@ def write_lengths(module: Module, symbol: str, kinds: tuple[Type, Type]) -> None
             pair.store(b.select(fits, total, total.like(0)), TOTAL)
             with b.when(fits.eq(False)):
                 b.buffer(3, I64).store(batch + 1)
+
+
+def write_ends(module: Module, symbol: str, kind: Type | None = None) -> None:
+    """Write the kernel `symbol`: buffers the number of keys of each batch [B], (past, total) [B][2], the status word.
+
+    Parameters: B, queries S, keys T, what `past` is. Where it is less than 0 the last query stands at the last key. Without a
+    `kind` all batches have T keys. A number that is no number of keys is reported, and both are 0 then.
+    """
+    with module.kernel(symbol) as b:
+        B, S, T, known = (b.param(place) for place in range(4))
+        with b.loop(b.begin, b.end), b.loop(0, B) as batch:
+            total = T if kind is None else b.buffer(0, kind).load(batch).to(I64)
+            fits = (total >= 0) & (total <= T)
+            past = b.select(known < 0, total - S, known)
+            pair = b.buffer(1, I64).at(batch * 2)
+            pair.store(b.select(fits, past, past.like(0)), PAST)
+            pair.store(b.select(fits, total, total.like(0)), TOTAL)
+            with b.when(fits.eq(False)):
+                b.buffer(2, I64).store(batch + 1)
 
 
 def write_append(module: Module, symbol: str, rotation: Rotation) -> None:

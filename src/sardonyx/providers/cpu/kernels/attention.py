@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.kernels.attention.blocks import AttentionParams, scratch_elements, together, write_attention
 from sardonyx.codegen.kernels.attention.scores import AttentionShape
 from sardonyx.codegen.kernels.gemm import tiling
@@ -25,10 +26,10 @@ from sardonyx.ops.views.attention import Attention
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.attention_few import Few, FewHeads, Rows, RowStrides, attend_few
-from sardonyx.providers.cpu.kernels.attention_mask import Mask, check_mask, lower_mask
+from sardonyx.providers.cpu.kernels.attention_mask import NO_WINDOW, Mask, check_mask, ends_of_keys, lower_mask, seen_mask
 from sardonyx.providers.cpu.kernels.reshape import OrderSpec
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import given, shape_of
+from sardonyx.providers.cpu.operands import given, index_type, shape_of
 from sardonyx.providers.cpu.precision import FLOAT32
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
@@ -88,6 +89,15 @@ class AttentionSpec:
     """The limit of scores, 0 for none."""
     is_causal: bool
     """Whether no query sees later keys."""
+    ends: Type | None = None
+    """The type of the numbers of keys that batches have; None where all have all of them."""
+    window: int = NO_WINDOW
+    """How many keys a causal query sees, its own among them."""
+
+    @property
+    def goes_by_position(self) -> bool:
+        """Whether positions hide keys otherwise than all later ones."""
+        return self.ends is not None or self.window != NO_WINDOW
 
     @property
     def scores(self) -> Shape:
@@ -154,8 +164,6 @@ def claim(node: Node) -> AttentionSpec | str:
     other = next((value.dtype for value in values if value is not None and value.dtype is not DataType.FLOAT), None)
     if other is not None:
         return f"attention of elements of type {other}"
-    if node.input(_NONPAD) is not None:
-        return "keys that end at another place in each batch"
     if any(value.use_count for value in node.outputs[3:]):
         return "its scores are asked for"
     view = Attention.of(node)
@@ -163,12 +171,27 @@ def claim(node: Node) -> AttentionSpec | str:
         return f"a softmax of another precision than float32: softmax_precision={view.softmax_precision}"
     if view.softcap < 0:
         return f"softcap={view.softcap}"
-    if node.integer("left_window_size", -1) != -1 or node.integer("right_window_size", -1) != -1:
-        return "a window"
     spec, mask = _read(node, view), node.input(_MASK)
+    spec = spec if isinstance(spec, str) else _with_positions(node, spec)
     if isinstance(spec, str) or mask is None:
         return spec
+    if spec.goes_by_position:
+        return "a mask beside a window, or beside numbers of keys"
     return check_mask(mask, spec.scores, may_be_short=view.takes_short_masks) or spec
+
+
+def _with_positions(node: Node, spec: AttentionSpec) -> AttentionSpec | str:
+    """Return the specification with numbers of keys and a window, or why these cannot be compiled."""
+    left, right = (node.integer(f"{side}_window_size", -1) for side in ("left", "right"))
+    if min(left, right) < -1 or (not spec.is_causal and max(left, right) >= 0):
+        return "a window of queries that see later keys"
+    ends = node.input(_NONPAD)
+    kind = None if ends is None else index_type(ends)
+    if isinstance(kind, str) or (ends is not None and shape_of(ends) != (spec.q.batch,)):
+        return "numbers of keys that are not one integer for each batch"
+    if ends is not None and node.input(_PAST_KEY) is not None:
+        return "it has keys of former runs, and numbers of keys too"
+    return dataclasses.replace(spec, ends=kind, window=left + 1 if left >= 0 else NO_WINDOW)
 
 
 def _joins(group: Group, spec: AttentionSpec, member: Member, value: Value) -> bool:
@@ -197,14 +220,27 @@ class AttentionKernel:
 def attention(low: Lowering, group: Group, call: AttentionSpec) -> None:
     """Append new keys and values to those of former runs, pack the mask where it is one of pairs, and attend."""
     node = group.node
-    mask = lower_mask(low, node.input(_MASK), call.scores)
+    lengths = _lengths(low, group, call) if call.goes_by_position else None
+    if lengths is None:
+        mask = lower_mask(low, node.input(_MASK), call.scores)
+    else:
+        mask = seen_mask(low, group, call.scores, call.window, lengths)
     operands = [rows_of(low, given(node.inputs[_Q]), call.q), *(_appended(low, node, place, call, mask) for place in (_K, _V))]
     result = low.result(group.result)
     rows = result, _result_strides(result.shape, call.v, is_swapped=bool(group.tail))
     pasts = [node.input(place) for place in (_PAST_KEY, _PAST_VALUE)]
     former = None if pasts[0] is None or pasts[1] is None else (low.of(pasts[0]), low.of(pasts[1]))
-    few = Few(call.is_causal, call.past[0], former, call.past[0], call.k.rows)
-    attend(low, group, call, operands, rows, mask, few)
+    few = Few(call.is_causal, call.past[0], former, call.past[0], call.k.rows, lengths, call.window)
+    hides = lengths is not None
+    attend(low, group, dataclasses.replace(call, is_causal=False) if hides else call, operands, rows, mask, few)
+
+
+def _lengths(low: Lowering, group: Group, call: AttentionSpec) -> Buffer:
+    """Return (past, total) of each batch; a query that is not causal stands behind all keys."""
+    if call.ends is None:
+        return ends_of_keys(low, group, call.scores, None, call.past[0])
+    ends = low.of(given(group.node.inputs[_NONPAD])), call.ends
+    return ends_of_keys(low, group, call.scores, ends, -1 if call.is_causal else call.scores[3])
 
 
 def attend(low: Lowering, group: Group, call: AttentionSpec, operands: Sequence[Rows], result: Rows, mask: Mask, few: Few) -> None:

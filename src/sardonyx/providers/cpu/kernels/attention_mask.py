@@ -5,6 +5,9 @@
                             read it as it is
     of truth values         0 where True, -inf where not, first
 
+Where positions decide what a query sees, since keys end at another place in each batch or a window hides earlier ones, panels are
+made of (past, total) of each batch.
+
 Each dimension may be 1. Which are is known when sizes are, but for the queries of a mask that is read as it is.
 """
 
@@ -15,23 +18,31 @@ from collections.abc import Callable
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import argument, constant, select
-from sardonyx.codegen.emit.types import BOOL, F32
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import BOOL, F32, Type
+from sardonyx.codegen.kernels.attention.group_query import write_ends, write_seen
 from sardonyx.codegen.kernels.attention.rows import FEW
 from sardonyx.codegen.kernels.attention.scores import Masking
 from sardonyx.codegen.kernels.elementwise import Access, MapParams
 from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.codegen.kernels.pack import PackParams
+from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
-from sardonyx.ir import Shape, Value
+from sardonyx.ir import Dim, Shape, Value
 from sardonyx.ir.shape import product
+from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.elementwise import MapKernel
 from sardonyx.providers.cpu.kernels.matmul import PackKernel
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.sizes import Sizes
-from sardonyx.providers.cpu.steps import Buffer, Plan
+from sardonyx.providers.cpu.steps import STATUS, Buffer, Plan
 
-__all__ = ["Mask", "check_mask", "lower_mask"]
+__all__ = ["NO_WINDOW", "Mask", "check_mask", "ends_of_keys", "lower_mask", "seen_mask"]
+
+NO_WINDOW = 1 << 40
+"""A window that hides nothing."""
+_FAILURE = "element {} of nonpad_kv_seqlen is no number of keys; expected from 0 to as many as there are"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -175,3 +186,87 @@ def _once(
     result = low.temporary(DataType.FLOAT, shape)
     low.move(name, symbol, [source, result], plan, unless=unless)
     return result
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class EndsKernel:
+    """How many keys each batch has, and how many of them lie before its first query."""
+
+    kinds: tuple[Type, ...]
+    """The type of the numbers of keys; none where all batches have all of them."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"ends_of_keys_{'_'.join(kind.name for kind in self.kinds) or 'all'}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_ends(module, symbol, *self.kinds)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SeenKernel:
+    """Which keys queries see."""
+
+    width: int
+    """Queries of a panel."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"seen_keys_{self.width}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_seen(module, symbol, self.width)
+
+
+def ends_of_keys(low: Lowering, group: Group, scores: Shape, ends: tuple[Buffer, Type] | None, past: Dim) -> Buffer:
+    """Return (past, total) of each batch, int64 (B, 2), once for all nodes that ask alike.
+
+    Args:
+        low: the lowering.
+        group: what is lowered.
+        scores: (B, H, S, T).
+        ends: the number of keys of each batch (B), with its type; None for T.
+        past: how many keys lie before the first query; -1 where the last query stands at the last key of its batch.
+    """
+    B, _, S, T = scores
+    symbol = low.kernel(EndsKernel(() if ends is None else (ends[1],)))
+    dims = B, S, T, past
+    key = (symbol, None if ends is None else ends[0], *dims)
+    if key not in low.shared:
+        made = low.shared[key] = low.temporary(DataType.INT64, (B, 2))
+
+        def plan(sizes: Sizes) -> tuple[list[int], int]:
+            return [sizes(dim) for dim in dims], 1
+
+        buffers = [STATUS if ends is None else ends[0], made, STATUS]
+        low.step(group, symbol, buffers, writes=[1], plan=plan, failure=_FAILURE)
+    return low.shared[key]
+
+
+def seen_mask(low: Lowering, group: Group, scores: Shape, window: int, lengths: Buffer) -> Mask:
+    """Return which keys each query sees, once for all nodes that ask alike; few queries know it by themselves.
+
+    Args:
+        low: the lowering.
+        group: what is lowered.
+        scores: (B, H, S, T).
+        window: how many keys a query sees, its own among them.
+        lengths: (past, total) of each batch; a query s sees no key behind past + s.
+    """
+    B, H, S, T = scores
+    width = tiling(low.target).panel
+    mask = Mask(Masking.FULL, True, (), (), (B, 1, S, T), (B, H, S, T), width)
+    if mask.is_always_by_rows:
+        return mask
+    symbol = low.kernel(SeenKernel(width))
+    key = (symbol, lengths, S, T, window)
+    if key not in low.shared:
+        panels = low.shared[key] = low.temporary(DataType.FLOAT, (B, -(-S // width), T, width))
+
+        def plan(sizes: Sizes) -> tuple[list[int], int]:
+            return [sizes(S), sizes(T), window], sizes(B) * -(-sizes(S) // width)
+
+        low.step(group, symbol, [lengths, panels], writes=[1], plan=plan, unless=mask.is_by_rows)
+    return dataclasses.replace(mask, buffers=(low.shared[key],))

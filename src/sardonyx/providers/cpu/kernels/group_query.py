@@ -14,10 +14,8 @@ import numpy as np
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import Type
-from sardonyx.codegen.kernels.attention.group_query import Rotation, write_append, write_lengths, write_rotate, write_seen
+from sardonyx.codegen.kernels.attention.group_query import Rotation, write_append, write_lengths, write_rotate
 from sardonyx.codegen.kernels.attention.rows import FEW
-from sardonyx.codegen.kernels.attention.scores import Masking
-from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Node
@@ -26,7 +24,7 @@ from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.attention import AttentionSpec, Heads, attend, heads_of, rows_of
 from sardonyx.providers.cpu.kernels.attention_few import Few, Rows
-from sardonyx.providers.cpu.kernels.attention_mask import Mask
+from sardonyx.providers.cpu.kernels.attention_mask import NO_WINDOW, seen_mask
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, index_type, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
@@ -37,8 +35,6 @@ _QUERY, _KEY, _VALUE, _PAST_KEY, _PAST_VALUE, _LENGTHS, _LONGEST, _COS, _SIN = r
 """The inputs that are compiled with."""
 _SINK = 11
 """And one behind positions and a bias, which are not."""
-
-_NO_WINDOW = 1 << 40
 
 _FAILURE = (
     "element {} of seqlens_k does not fit: it counts the rows of a sequence less 1, at least the new ones but for a first "
@@ -100,7 +96,7 @@ def claim(node: Node) -> GroupQuerySpec | str:
     rotation = Rotation.NONE if not half else Rotation.NEIGHBOURS if node.flag("rotary_interleaved") else Rotation.HALVES
     scale = 1 / math.sqrt(q.size) if view.scale is None else view.scale
     softcap = node.number("softcap", 0.0)
-    window = window if window > 0 else _NO_WINDOW
+    window = window if window > 0 else NO_WINDOW
     types = kinds[0], kinds[1]
     is_smooth = node.integer("smooth_softmax", -1) == 1
     return GroupQuerySpec(q, k, v, P, caches[0][2], half, rotation, window, scale, softcap, types, is_packed, is_smooth)
@@ -196,22 +192,6 @@ class RowsOfHeadsKernel:
         (write_append if self.has_cache else write_rotate)(module, symbol, self.rotation)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class SeenKernel:
-    """Which keys queries see."""
-
-    width: int
-    """Queries of a panel."""
-
-    def symbol(self, target: Target) -> str:
-        """Return its name."""
-        return f"seen_keys_{self.width}_{target.isa}"
-
-    def write(self, module: Module, symbol: str) -> None:
-        """Write it."""
-        write_seen(module, symbol, self.width)
-
-
 @lowers("GroupQueryAttention", domain="com.microsoft", claim=claim)
 def lower(low: Lowering, group: Group, spec: GroupQuerySpec) -> None:
     """Append rotated keys and values to those of former runs, hide what a query does not see, and attend."""
@@ -226,7 +206,15 @@ def lower(low: Lowering, group: Group, spec: GroupQuerySpec) -> None:
     pasts = [group.node.input(place) for place in (_PAST_KEY, _PAST_VALUE)]
     former = None if pasts[0] is None or pasts[1] is None else (low.of(pasts[0]), low.of(pasts[1]))
     few = Few(True, 0, former, spec.P, q.rows, lengths, spec.window, _sinks(low, group.node, spec))
-    attend(low, group, call, operands, (result, q.strides(dense_strides(result.shape))), _seen(low, group, spec, lengths), few)
+    attend(
+        low,
+        group,
+        call,
+        operands,
+        (result, q.strides(dense_strides(result.shape))),
+        seen_mask(low, group, (q.batch, q.count, q.rows, spec.C), spec.window, lengths),
+        few,
+    )
 
 
 def _sinks(low: Lowering, node: Node, spec: GroupQuerySpec) -> tuple[Buffer, ...]:
@@ -306,21 +294,3 @@ def _angles(low: Lowering, node: Node, spec: GroupQuerySpec, unused: Buffer) -> 
     if spec.rotation is Rotation.NONE:
         return unused, unused
     return low.of(given(node.inputs[_COS])), low.of(given(node.inputs[_SIN]))
-
-
-def _seen(low: Lowering, group: Group, spec: GroupQuerySpec, lengths: Buffer) -> Mask:
-    """Return which keys each query sees, once for all nodes that ask alike; few queries know it by themselves."""
-    B, S, T, width = spec.q.batch, spec.q.rows, spec.C, tiling(low.target).panel
-    mask = Mask(Masking.FULL, True, (), (), (B, 1, S, T), (B, spec.q.count, S, T), width)
-    if mask.is_always_by_rows:
-        return mask
-    symbol = low.kernel(SeenKernel(width))
-    key = (symbol, lengths, S, T, spec.window)
-    if key not in low.shared:
-        panels = low.shared[key] = low.temporary(DataType.FLOAT, (B, -(-S // width), T, width))
-
-        def plan(sizes: Sizes) -> tuple[list[int], int]:
-            return [sizes(S), sizes(T), spec.window], sizes(B) * -(-sizes(S) // width)
-
-        low.step(group, symbol, [lengths, panels], writes=[1], plan=plan, unless=mask.is_by_rows)
-    return dataclasses.replace(mask, buffers=(low.shared[key],))
