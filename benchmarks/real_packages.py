@@ -3,9 +3,10 @@
     python benchmarks/real_packages.py --ours VENV/bin/python --theirs VENV/bin/python [NAME ...]
 
 One environment has packages/onnxruntime, the other ONNX Runtime's own wheel; both have the packages to be compared, such as
-`pip install magika rapidocr-onnxruntime silero-vad onnxslim skl2onnx ddddocr nudenet faster-whisper`. A package that is missing in
-either is passed over. Nothing is fetched: openwakeword has its models in its wheel up to 0.4.0, and fetches them later. Each is run
-in a process of its own, and its results compared: texts exactly, numbers within 1e-3.
+`pip install magika rapidocr-onnxruntime silero-vad onnxslim skl2onnx ddddocr nudenet faster-whisper fastembed funasr-onnx`.
+A package that is missing in either is passed over. Nothing is fetched: openwakeword has its models in its wheel up to 0.4.0, and
+fetches them later; those of fastembed and funasr-onnx come from hubs, and are drawn instead (`local_models.py`). Each is run in a
+process of its own, and its results compared: texts exactly, numbers within 1e-3.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ import math
 import subprocess
 import sys
 
+from local_models import LOCAL_PROBES
+
 PROBES = {
+    **LOCAL_PROBES,
     "magika": """
 from magika import Magika
 texts = b"def f(x):\\n    return x\\n", b"{\\"a\\": [1, 2]}", b"#include <a.h>\\nint main;"
