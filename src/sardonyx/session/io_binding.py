@@ -128,7 +128,7 @@ class IOBinding:
         elif element_type is None or shape is None:
             raise InvalidArgument("`element_type` and `shape` are to be provided if pre-allocated memory is provided")
         else:
-            self._targets[name] = OrtValue.of(tensor_at(buffer_ptr, element_type, shape, device))
+            self._targets[name] = OrtValue.of(tensor_at(buffer_ptr, element_type, shape, device, writes=True))
         self._results.pop(name, None)
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:

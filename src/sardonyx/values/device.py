@@ -11,6 +11,7 @@ import operator
 from typing import SupportsIndex
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.arguments import as_index
 from sardonyx.errors import InvalidArgument
 from sardonyx.values.named import NamedEnum
 
@@ -93,7 +94,9 @@ class OrtDevice:
     def make(ort_device_name: str, device_id: int, vendor_id: int | OrtDeviceVendorId = -1) -> OrtDevice:
         """Return the device of a name such as "cpu" or "cuda"; `vendor_id` of -1 is the vendor that the name implies."""
         kind, vendor = _of_name(ort_device_name)
-        return OrtDevice(kind, OrtDeviceMemoryType.DEFAULT, vendor if vendor_id < 0 else vendor_id, device_id)
+        return OrtDevice(
+            kind, OrtDeviceMemoryType.DEFAULT, vendor if vendor_id < 0 else vendor_id, as_index("device_id", device_id)
+        )
 
     @property
     def name(self) -> str:
