@@ -41,7 +41,7 @@ def test_updates_are_combined_in_order(engine: Engine, reduction: str, inner: in
     result = np.repeat(np.array([[1.0], [2], [3], [4]], np.float32), inner, 1)
     updates = np.repeat(np.array([[10.0], [30], [50]], np.float32), inner, 1)
     status = np.zeros(1, np.int64)
-    call(engine, f"rows_{reduction}", [np.array([0, -2, 0]), updates, result, status], [3, inner, 4, inner])
+    call(engine, f"rows_{reduction}", [np.array([0, -2, 0]), updates, result, status], [3, inner, 2, 4, inner], 0, 2)
     np.testing.assert_array_equal(result, np.repeat(np.array(_RESULTS[reduction], np.float32)[:, None], inner, 1))
     assert status[0] == 0
 
@@ -52,7 +52,7 @@ def test_a_wrong_index_writes_nothing(engine: Engine, wrong: int) -> None:
     guarded = np.zeros(24, np.float32)
     status = np.zeros(1, np.int64)
     updates = np.ones((2, 2), np.float32)
-    call(engine, "rows_none", [np.array([wrong, 1]), updates, guarded[8:16], status], [2, 2, 4, 2])
+    call(engine, "rows_none", [np.array([wrong, 1]), updates, guarded[8:16], status], [2, 2, 2, 4, 2])
     assert status[0] == 1
     assert guarded.tolist() == [0.0] * 10 + [1.0] * 2 + [0.0] * 12
 
@@ -60,7 +60,7 @@ def test_a_wrong_index_writes_nothing(engine: Engine, wrong: int) -> None:
 def test_a_wrong_pair_is_reported_by_its_first_number(engine: Engine) -> None:
     """Counted through all pairs, from 1."""
     status, result = np.zeros(1, np.int64), np.zeros((2, 3), np.float32)
-    call(engine, "pairs", [np.array([[1, 2], [0, 3]]), np.ones(2, np.float32), result, status], [2, 1, 2, 3, 3, 1])
+    call(engine, "pairs", [np.array([[1, 2], [0, 3]]), np.ones(2, np.float32), result, status], [2, 1, 2, 2, 3, 3, 1])
     assert status[0] == 3
     assert result.tolist() == [[0, 0, 0], [0, 0, 1]]
 
@@ -70,21 +70,23 @@ def test_nan_passes_through_reductions(engine: Engine) -> None:
     for reduction in ("max", "min"):
         result, status = np.array([np.nan, 1], np.float32), np.zeros(1, np.int64)
         updates = np.array([5, np.nan], np.float32)
-        call(engine, f"rows_{reduction}", [np.array([0, 1]), updates, result, status], [2, 1, 2, 1])
+        call(engine, f"rows_{reduction}", [np.array([0, 1]), updates, result, status], [2, 1, 2, 2, 1])
         assert np.isnan(result).all()
 
 
+@pytest.mark.parametrize("block", [1, 3, 100])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_elements_are_written_along_an_axis(engine: Engine, axis: int) -> None:
-    """Each update goes to its own place but for the axis."""
+def test_elements_are_written_along_an_axis(engine: Engine, axis: int, block: int) -> None:
+    """Each update goes to its own place but for the axis, whatever blocks they are cut into."""
     indices = np.array([[0, -1], [1, 0]])
     updates, status = np.arange(1, 5, dtype=np.float32).reshape(2, 2), np.zeros(1, np.int64)
     result, wanted = np.zeros((3, 4), np.float32), np.zeros((3, 4), np.float32)
-    params = GatherElementsParams.along(axis, (3, 4), (2, 2), 100)
-    call(engine, "elements_add", [indices, updates, result, status], params.words())
+    params = GatherElementsParams.along(axis, (3, 4), (2, 2), 100).words()
+    params[5] = block
+    call(engine, "elements_add", [indices, updates, result, status], params, 0, -(-4 // block))
     for place, index in np.ndenumerate(indices):
         wanted[(index, place[1]) if axis == 0 else (place[0], index)] += updates[place]
     np.testing.assert_array_equal(result, wanted)
     indices[1, 1] = 9
-    call(engine, "elements_add", [indices, updates, result, status], params.words())
+    call(engine, "elements_add", [indices, updates, result, status], params, 0, -(-4 // block))
     assert status[0] == 4

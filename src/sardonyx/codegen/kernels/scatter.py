@@ -3,9 +3,9 @@
     write_scatter             result[i0, i1, …, :] op= updates[j, :]     for the tuple (i0, i1, …) = indices[j, :]
     write_scatter_elements    result[…, j] with the place on one axis replaced by indices[…, j]  op=  updates[…, j]
 
-The result holds the data before. Updates are written in order, by one task: where places recur, the last one stays, or all are
-combined in their order. An index counts from the end where it is negative; one outside its axis writes nothing and is reported in
-the status word as its place among the indices, plus 1.
+The result holds the data before. Updates are written in order, by tasks that follow one another: where places recur, the last one
+stays, or all are combined in their order. An index counts from the end where it is negative; one outside its axis writes nothing,
+and is reported in the status word as its place among the indices, plus 1.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ REDUCTIONS: dict[str, Callable[[ElementExpr, ElementExpr], ElementExpr] | None] 
 
 
 def write_scatter(module: Module, symbol: str, element: Type, index: Type, depth: int, reduction: str) -> None:
-    """Write the kernel `symbol`; parameters: how many tuples, the elements of one update, and (length, stride) of each axis.
+    """Write the kernel `symbol`; a task is a block of tuples.
+
+    Parameters: how many tuples, the elements of one update, tuples of a block, and (length, stride) of each axis.
 
     Args:
         module: where to write.
@@ -46,10 +48,10 @@ def write_scatter(module: Module, symbol: str, element: Type, index: Type, depth
         reduction: a name in REDUCTIONS.
     """
     with module.kernel(symbol) as b:
-        count, inner = b.param(0), b.param(1)
+        count, inner, block = (b.param(place) for place in range(3))
         indices, updates, result = b.buffer(INDICES, index), b.buffer(UPDATES, element), b.buffer(RESULT, element)
-        with b.loop(b.begin, b.end), b.loop(0, count) as j:
-            offset, valid = tuple_offset(b, indices, j, depth, 2)
+        with b.loop(b.begin, b.end) as task, b.loop(task * block, b.min((task + 1) * block, count)) as j:
+            offset, valid = tuple_offset(b, indices, j, depth, 3)
             with b.when(valid):
                 target, source = result.at(offset), updates.at(j * inner)
                 for i, span in b.vectors(0, inner, element):
@@ -59,19 +61,21 @@ def write_scatter(module: Module, symbol: str, element: Type, index: Type, depth
 
 
 def write_scatter_elements(module: Module, symbol: str, element: Type, index: Type, reduction: str) -> None:
-    """Write the kernel `symbol`: parameters as in GatherElementsParams, run as one task."""
+    """Write the kernel `symbol`; a task is a block of updates. Parameters as in GatherElementsParams, `block` counting updates."""
     with module.kernel(symbol) as b:
-        inner, inner_stride, axis, axis_stride, rows = (b.param(place) for place in range(5))
+        inner, inner_stride, axis, axis_stride, rows, block = (b.param(place) for place in range(6))
         indices, updates, result = b.buffer(INDICES, index), b.buffer(UPDATES, element), b.buffer(RESULT, element)
-        with b.loop(b.begin, b.end), b.loop(0, rows) as row:
-            base = result.at(row_offset(b, row, 6))
-            with b.loop(row * inner, (row + 1) * inner) as j:
-                position, valid = checked_index(b, indices.load(j), axis)
-                with b.when(valid):
-                    place = (j - row * inner) * inner_stride + position * axis_stride
-                    _update(b, base, place, updates.load(j), Span(1), reduction)
-                with b.when(~valid):
-                    b.buffer(STATUS, I64).store(j + 1)
+        with b.loop(b.begin, b.end) as task:
+            first, last = task * block, b.min((task + 1) * block, rows * inner)
+            with b.loop(first // inner, (last + inner - 1) // inner) as row:
+                base = result.at(row_offset(b, row, 6))
+                with b.loop(b.max(first, row * inner), b.min(last, (row + 1) * inner)) as j:
+                    position, valid = checked_index(b, indices.load(j), axis)
+                    with b.when(valid):
+                        place = (j - row * inner) * inner_stride + position * axis_stride
+                        _update(b, base, place, updates.load(j), Span(1), reduction)
+                    with b.when(~valid):
+                        b.buffer(STATUS, I64).store(j + 1)
 
 
 def _update(b: Kernel, target: Pointer, place: Register, update: Register, span: Span, reduction: str) -> None:

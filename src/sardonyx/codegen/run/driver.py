@@ -376,6 +376,8 @@ class _Ways:
     """With the workers."""
     alone: Function
     """(pace, kernel, buffers, params, begin, end) -> first task that was not done."""
+    pace: Pace
+    """What says whether a run pauses."""
 
 
 def _write_alone(module: Module, pace: Pace) -> Function:
@@ -399,7 +401,7 @@ def _write_alone(module: Module, pace: Pace) -> Function:
 def _write_walk(module: Module, stamp: Stamp | None = None) -> Function:
     """Write (table, times, watch) -> DONE, PAUSED or the failing step: walk the steps from where the table stands."""
     pace = write_pace(module)
-    ways = _Ways(write_pool(module, pace), _write_alone(module, pace))
+    ways = _Ways(write_pool(module, pace), _write_alone(module, pace), pace)
     with module.function("driver_walk", _WORDS, _WORDS, I64, returns=I64) as b:
         table = b.addresses[0]
         flushes, control = table.load(_FLUSH).ne(0), b.variable(b.const(I64, 0))
@@ -458,6 +460,10 @@ def _run_step(b: Function, table: Pointer, entry: Pointer, ways: _Ways, task: Va
             end = b.min((task.value // together + 1) * together, tasks)
             task.set(b.call(ways.pool.run_region, pool, threads, kernel, buffers, params, task.value, end, pace.to(PTR)))
             rounds.stop_if((task.value < end) | (end >= tasks))
+            spent = b.variable(b.const(I64, 0))
+            with b.when(looks):
+                spent.set(b.call(ways.pace.look, state))
+            rounds.stop_if(spent.value < 0)
 
     def work() -> None:
         b.branch(
@@ -471,7 +477,7 @@ def _run_step(b: Function, table: Pointer, entry: Pointer, ways: _Ways, task: Va
         task.set(tasks)
 
     with b.when(tasks > 0):  # a kernel may read before its loop over tasks, and a step without tasks has no buffers
-        b.branch(shared & (tasks > 1), share, work)
+        b.branch(shared & (tasks > 1) & (together > 1), share, work)
 
 
 def _relocate(b: Function, table: Pointer) -> None:

@@ -5,6 +5,7 @@ import pytest
 from support.cpu_run import LEVELS, cpu_session, declined, reference, steps_of
 from support.moving import filled, same
 
+from sardonyx import RunOptions, RunTerminated
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 
@@ -127,3 +128,17 @@ def test_an_axis_that_elements_do_not_have_is_left_to_others(node: str, axis: in
     assert declined(body) == [f"axis={axis} is outside [-2, 1] for a tensor of rank 2; name an axis that it has"]
     with pytest.raises(InvalidArgument, match=f"axis={axis}"):
         reference(body, {"x": np.zeros((2, 3), np.float32), "i": np.zeros((2, 3), np.int64)})
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_long_scatter_is_ended(threads: int) -> None:
+    """In the middle of one row, whose updates follow one another on any number of threads."""
+    count = 4_000_000
+    body = "graph(x: float[n], i: int64[n], u: float[n]) -> (y: float[n]) { y = ScatterElements(x, i, u) {reduction = add} }"
+    session, places = cpu_session(body, threads=threads), np.random.default_rng(0).integers(0, count, count)
+    feeds = {"x": np.zeros(count, np.float32), "i": places, "u": np.ones(count, np.float32)}
+    options = RunOptions()
+    options.timeout_ms = 3
+    with pytest.raises(RunTerminated):
+        session.run(None, feeds, options)
+    np.testing.assert_array_equal(session.run(None, feeds)[0], np.bincount(places, minlength=count))

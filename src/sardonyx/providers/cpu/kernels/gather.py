@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import BOOL, Type
@@ -253,6 +255,12 @@ def gather_elements(low: Lowering, group: Group, spec: GatherElementsSpec) -> No
     low.step(group, symbol, [data, indices, result, STATUS], writes=[2], plan=plan)
 
 
+_UPDATES = 1 << 16
+"""Elements that are updated in one task."""
+_BLOCK = 5
+"""Which of the words of GatherElementsParams says how many updates a task has."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScatterSpec:
     """A Scatter, ScatterElements or ScatterND: updates that are written over the data."""
@@ -327,7 +335,9 @@ def scatter_nd(low: Lowering, group: Group, spec: ScatterSpec) -> None:
     symbol = low.kernel(ScatterKernel(spec.element, spec.index, spec.reduction, depth))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
-        return [sizes(count), sizes(inner), *(sizes(word) for axis in axes for word in axis)], 1
+        tuples, elements = sizes(count), sizes(inner)
+        block = max(_UPDATES // max(elements, 1), 1)
+        return [tuples, elements, block, *(sizes(word) for axis in axes for word in axis)], -(-tuples // block)
 
     _scatter(low, group, symbol, plan)
 
@@ -369,7 +379,9 @@ def scatter_elements(low: Lowering, group: Group, spec: ScatterSpec) -> None:
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = GatherElementsParams.along(spec.along, sizes.shape(data), sizes.shape(indices.shape), TASK_ELEMENTS)
-        return params.words(), 1
+        words, count = params.words(), prod(sizes.shape(indices.shape))
+        words[_BLOCK] = _UPDATES
+        return words, -(-count // _UPDATES)
 
     _scatter(low, group, symbol, plan)
 
@@ -385,7 +397,7 @@ def _scatter(low: Lowering, group: Group, symbol: str, plan: Plan) -> None:
     data, indices, updates = low.of(node.inputs[0]), low.of(node.inputs[1]), low.of(node.inputs[2])
     result = low.result(node.output)
     copy_region(low, node.op_type, data, result, [StridedDim(product(data.shape), 1, 1)])
-    low.step(group, symbol, [indices, updates, result, STATUS], writes=[2], plan=plan)
+    low.step(group, symbol, [indices, updates, result, STATUS], writes=[2], plan=plan, together=1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
