@@ -134,7 +134,7 @@ def test_an_axis_that_elements_do_not_have_is_left_to_others(node: str, axis: in
 def test_a_long_scatter_is_ended(threads: int) -> None:
     """In the middle of one row, whose updates follow one another on any number of threads."""
     count = 4_000_000
-    body = "graph(x: float[n], i: int64[n], u: float[n]) -> (y: float[n]) { y = ScatterElements(x, i, u) {reduction = add} }"
+    body = 'graph(x: float[n], i: int64[n], u: float[n]) -> (y: float[n]) { y = ScatterElements(x, i, u) {reduction = "add"} }'
     session, places = cpu_session(body, threads=threads), np.random.default_rng(0).integers(0, count, count)
     feeds = {"x": np.zeros(count, np.float32), "i": places, "u": np.ones(count, np.float32)}
     options = RunOptions()
