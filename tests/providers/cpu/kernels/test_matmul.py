@@ -52,6 +52,28 @@ def test_batches_of_computed_matrices(columns: int) -> None:
         assert_close(session.run(None, feeds)[0], reference(body, feeds, double=True)[0], 3e-6)
 
 
+@pytest.mark.parametrize("columns", [1, 9, 16, 70])
+@pytest.mark.parametrize("isa", LEVELS)
+def test_matrices_that_were_transposed_are_packed_from_where_they_were(isa: str, columns: int) -> None:
+    """No transposed copy is made, unless something else reads it."""
+    body = f"""graph(x: float[b, m, 33], z: float[b, {columns}, 33]) -> (y: float[b, m, {columns}]) {{
+        t = Transpose(z) {{perm = [0, 2, 1]}} r = Relu(x) y = MatMul(r, t) }}"""
+    assert not [step for step in steps_of(body) if "Transpose" in step]
+    session = cpu_session(body, isa=isa)
+    for batch, rows in ((1, 1), (3, 7), (0, 4)):
+        feeds = {"x": _x(batch, rows, 33), "z": _x(batch, columns, 33, seed=1)}
+        assert_close(session.run(None, feeds)[0], reference(body, feeds, double=True)[0], 2e-6)
+
+
+def test_a_transposed_matrix_that_others_read_is_made() -> None:
+    """The product may read what it was made of all the same."""
+    body = """graph(x: float[2, 5, 8], z: float[2, 9, 8]) -> (y: float[2, 5, 9], e: float[2, 8, 9]) {
+        t = Transpose(z) {perm = [0, 2, 1]} y = MatMul(x, t) e = Exp(t) }"""
+    feeds = {"x": _x(2, 5, 8), "z": _x(2, 9, 8, seed=1)}
+    for found, expected in zip(run_cpu(body, feeds), reference(body, feeds, double=True), strict=True):
+        assert_close(found, expected, 2e-6)
+
+
 def test_constant_batches() -> None:
     """A right side of three dimensions; what is added to each element is added to each matrix."""
     body = """graph(x: float[2, 3, 4], r: float[2, 3, 5]) -> (y: float[2, 3, 5]) {

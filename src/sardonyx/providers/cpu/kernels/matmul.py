@@ -242,8 +242,21 @@ def lower(low: Lowering, group: Group, spec: ProductSpec) -> None:
     narrow = across if isinstance(across, int) and width > across else None
     width = tiling(low.target, panels.computed, narrow).panel
     packed = low.temporary(right.dtype, (product(right.shape[:-2]), -(-across // width), rows, width))
+    if not is_transposed and len(right.shape) > 2:
+        right, is_transposed = _before_transpose(low, node.inputs[1], right)
     _pack_in_run(low, node, right, packed, (rows, across), PackKernel(width, panels.computed), is_transposed=is_transposed)
     multiply(low, group, left, RightSide(packed, rows, across, panels, right.shape[:-2], narrow), bias, spec.factors)
+
+
+def _before_transpose(low: Lowering, value: Value | None, right: Buffer) -> tuple[Buffer, bool]:
+    """Return what a Transpose made the matrices `right` (batch, K, N) of, (batch, N, K), and that it is that; else `right`."""
+    from sardonyx.providers.cpu.views import view_of  # which most products do not need
+
+    if value is None or right is not low.of(value):
+        return right, False
+    view = view_of(low, value)
+    is_turned = view.strides == (*dense_strides(right.shape)[:-2], 1, right.shape[-2])
+    return (view.buffer, True) if is_turned else (right, False)
 
 
 def _panels_for(dtype: DataType) -> Panels:
