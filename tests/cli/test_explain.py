@@ -154,3 +154,12 @@ def test_partitions_have_numbers_where_there_is_one_graph(invoke: Callable[..., 
     output = invoke("explain", path).output
     assert "a1b2c3d4e5f6" not in output
     assert re.search(r"Relu-\d+ +CPU +0$", output, re.MULTILINE)
+
+
+def test_nodes_that_are_no_custom_operators_are_not_listed_as_declined(
+    invoke: Callable[..., Result], model_file: Path, tmp_path: Path
+) -> None:
+    """Where a file of operators is loaded; JSON has the reason."""
+    (tmp_path / "mine.py").write_text("import sardonyx\n\n\n@sardonyx.op('mine', 'F')\ndef f(x):\n    return x\n")
+    assert "no custom operator" not in invoke("explain", model_file, "--load", tmp_path / "mine.py").output
+    assert "no custom operator" in invoke("explain", model_file, "--load", tmp_path / "mine.py", "--json").output

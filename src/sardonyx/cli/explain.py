@@ -25,7 +25,7 @@ from sardonyx.cli.console import (
     session_options,
 )
 from sardonyx.optimize.fusion_report import Outcome
-from sardonyx.partition.explain import Placement
+from sardonyx.partition.explain import Placement, shown_reasons
 from sardonyx.session.fusions import explain_fusions
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.provider_choice import choose_providers
@@ -151,7 +151,7 @@ def _print_summary(model: str, placements: Sequence[Placement]) -> None:
         rows.append((counted(count, "product"), precision))
     reasons: dict[tuple[str, str], collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for item in placements:
-        for name, reason in item.declined.items():
+        for name, reason in shown_reasons(item.declined).items():
             reasons[name, reason][item.op_type] += 1
     for (name, reason), operators in sorted(reasons.items(), key=lambda entry: -entry[1].total()):
         rows.append((f"{operators.total()} not on {_short(name)}", f"{reason} ({', '.join(operators)})"))
@@ -175,7 +175,7 @@ def _print_nodes(placements: Sequence[Placement]) -> None:
             _short(placement.provider),
             labels[placement.partition] + (f" ({placement.unit})" if placement.unit else ""),
             placement.precision,
-            "; ".join(f"{_short(name)}: {reason}" for name, reason in placement.declined.items()),
+            "; ".join(f"{_short(name)}: {reason}" for name, reason in shown_reasons(placement.declined).items()),
         )
         for placement in placements
     ]

@@ -11,6 +11,7 @@ from sardonyx.errors import RuntimeException, SardonyxError, describe, located
 from sardonyx.ir import Graph, Node, TensorType
 from sardonyx.ir.replaced import original_domain
 from sardonyx.ops.schema import place_of
+from sardonyx.partition.explain import NO_CUSTOM_OPERATOR
 from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition, Provider
 
 __all__ = ["LAST_NAME", "NAME", "CustomOperatorsProvider"]
@@ -48,7 +49,7 @@ class CustomOperatorsProvider:
         for node in view.nodes:
             found = self._catalog.find(node, self._device)
             if found is None:
-                declined[node] = f"no custom operator of {self._device}" if self._device else "no custom operator"
+                declined[node] = f"{NO_CUSTOM_OPERATOR} of {self._device}" if self._device else NO_CUSTOM_OPERATOR
             elif found.create is None:
                 declined[node] = "an expression, which other providers compute"
             elif found.cpu_kernel is not None and self._is_first:

@@ -10,7 +10,7 @@ import numpy as np
 from sardonyx.ir import Attribute, AttributeKind, Dim, Expr, Graph, Model, Node, Tensor, Value
 from sardonyx.ir.shape import is_anonymous
 from sardonyx.partition.cut import node_reads
-from sardonyx.partition.explain import Placement
+from sardonyx.partition.explain import Placement, shown_reasons
 
 __all__ = ["Facts", "graph_facts"]
 
@@ -73,7 +73,7 @@ class _Collector:
         placement = self._placements.get((label, operator))
         if placement is not None:
             facts |= {"provider": placement.provider, "partition": placement.partition, "unit": placement.unit}
-            facts["declined"] = dict(placement.declined)
+            facts["declined"] = shown_reasons(placement.declined)
         if inside:
             facts["inside"] = inside
         self._nodes.append(facts)

@@ -12,7 +12,19 @@ from sardonyx.ir import AttributeKind, Graph, Node
 from sardonyx.partition.part import Cut
 from sardonyx.provider import Partition
 
-__all__ = ["Placement", "SaysPrecisions", "body_paths", "explain", "nodes_of", "with_precisions"]
+__all__ = [
+    "NO_CUSTOM_OPERATOR",
+    "Placement",
+    "SaysPrecisions",
+    "body_paths",
+    "explain",
+    "nodes_of",
+    "shown_reasons",
+    "with_precisions",
+]
+
+NO_CUSTOM_OPERATOR = "no custom operator"
+"""Why what runs custom operators declines all others."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,6 +88,11 @@ def nodes_of(partition: Partition) -> Iterator[Node]:
         for node in unit.nodes:
             for _, inner in _with_bodies(node, "", unit.owns_bodies):
                 yield inner
+
+
+def shown_reasons(declined: Mapping[str, str]) -> dict[str, str]:
+    """Return why providers declined a node, without those that run custom operators only, where it is none."""
+    return {name: reason for name, reason in declined.items() if not reason.startswith(NO_CUSTOM_OPERATOR)}
 
 
 def with_precisions(placements: Sequence[Placement], known: Mapping[str, Sequence[str]]) -> list[Placement]:
