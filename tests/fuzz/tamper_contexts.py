@@ -212,6 +212,7 @@ def _results(path: Path, entries: Mapping[str, str]) -> list[Any]:
 def _options(entries: Mapping[str, str]) -> ort.SessionOptions:
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
+    options.add_session_config_entry("session.share_programs", "0")  # what an earlier session made of the files is not to be used
     for key, value in entries.items():
         options.add_session_config_entry(key, value)
     return options

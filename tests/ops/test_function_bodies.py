@@ -57,3 +57,16 @@ def test_outputs_that_the_node_leaves_out_are_no_outputs_of_its_body() -> None:
     body = function_body(Node("LayerNormalization", [X, X], version=17))
     assert body is not None
     assert list(onnx.FunctionProto.FromString(body.proto).output) == ["Y"]
+
+
+@pytest.mark.parametrize("version", [1 << 31, 1 << 40, (1 << 63) - 1])
+def test_a_version_beyond_32_bits_is_the_newest(version: int) -> None:
+    """A file may import any."""
+    assert function_body(Node("Relu", [X], version=version)) is not None
+    assert function_body(Node("StringNormalizer", [X], version=version)) is None
+
+
+@pytest.mark.parametrize("version", [0, -1, -(1 << 40)])
+def test_a_version_before_the_first_has_no_body(version: int) -> None:
+    """No operator exists there."""
+    assert function_body(Node("Relu", [X], version=version)) is None

@@ -30,6 +30,9 @@ __all__ = ["FunctionBody", "function_body"]
 GraphWriter = Callable[[Graph], bytes]
 """Serializes a graph as a GraphProto."""
 
+_MOST_VERSION = (1 << 31) - 1
+"""The newest opset that `onnx` can be asked for; files may name newer ones."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FunctionBody:
@@ -56,7 +59,8 @@ def function_body(node: Node, write_graph: GraphWriter | None = None) -> Functio
         import onnx.defs
 
     try:
-        schema = onnx.defs.get_schema(node.op_type, node.version, "" if node.domain == "ai.onnx" else node.domain)
+        version = max(0, min(node.version, _MOST_VERSION))
+        schema = onnx.defs.get_schema(node.op_type, version, "" if node.domain == "ai.onnx" else node.domain)
     except onnx.defs.SchemaError:
         return None
     if not schema.has_function and not schema.has_context_dependent_function:

@@ -17,6 +17,9 @@ from sardonyx.ir import Attribute, Graph, Node
 
 __all__ = ["Describe", "OperatorFacts", "default_attribute", "facts_of"]
 
+_MOST_VERSION = (1 << 31) - 1
+"""The newest opset that `onnx` can be asked for; files may name newer ones."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OperatorFacts:
@@ -71,7 +74,7 @@ def _facts(domain: str, op_type: str, version: int) -> OperatorFacts:
         import onnx.defs
 
     try:
-        schema = onnx.defs.get_schema(op_type, version, domain)
+        schema = onnx.defs.get_schema(op_type, max(0, min(version, _MOST_VERSION)), domain)
     except onnx.defs.SchemaError:
         return OperatorFacts(1)
     constraints = {constraint.type_param_str for constraint in schema.type_constraints}
