@@ -44,6 +44,32 @@ def test_later_runs_read_and_fill_the_same_arrays(held: ort.InferenceSession) ->
     np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[0], y)
 
 
+def test_results_without_bound_memory_lie_where_the_last_ones_did(held: ort.InferenceSession) -> None:
+    """So that these runs need no Python either; copies that were made of results stay as they are."""
+    binding, x = held.io_binding(), rows(2)["x"]
+    binding.bind_cpu_input("x", x)
+    binding.bind_output("y")
+    for _ in range(2):
+        held.run_with_iobinding(binding)
+    (before,) = binding.copy_outputs_to_cpu()
+    kept = before.copy()
+    x[:] = 7 * rows(2)["x"][::-1]
+    with only_native(held):
+        held.run_with_iobinding(binding)
+    np.testing.assert_array_equal(binding.get_outputs()[0].numpy(), held.run(None, {"x": x})[0])
+    np.testing.assert_array_equal(before, kept)
+
+
+def test_other_shapes_get_memory_of_their_own(held: ort.InferenceSession) -> None:
+    """The results of the shapes before stay what they are."""
+    binding = held.io_binding()
+    binding.bind_output("y")
+    for size in (2, 2, 2, 5, 5, 5):
+        binding.bind_cpu_input("x", rows(size)["x"])
+        held.run_with_iobinding(binding)
+        np.testing.assert_array_equal(binding.get_outputs()[0].numpy(), held.run(None, rows(size))[0])
+
+
 def test_what_is_bound_anew_is_what_runs_use(held: ort.InferenceSession) -> None:
     """Another input, another output, other shapes."""
     binding, _, first = _bound(held)

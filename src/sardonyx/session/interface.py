@@ -177,7 +177,8 @@ class SessionInterface(abc.ABC):
         return [kind.of(result) for result in self.compute(output_names, feed, run_options)]
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
-        """Compute what is bound, into the memory that is bound.
+        """Compute what is bound, into the memory that is bound; where none is, into memory of the run's, which later runs of the
+        same binding may write again, as onnxruntime's do.
 
         Args:
             iobinding: made by `io_binding` of this session.
@@ -207,8 +208,8 @@ class SessionInterface(abc.ABC):
         results = self.compute(names, feed, run_options, targets)
         given, kind = iobinding.bound_outputs, _ort_value()
         iobinding.store({name: given[name] or kind.of(result) for name, result in zip(names, results, strict=True)})
-        if run_options is None and len(targets) == len(names):
-            iobinding.native_run = self.native_binding(feed, targets)
+        if run_options is None:
+            iobinding.native_run = self.native_binding(feed, dict(zip(names, results, strict=True)))
 
     def native_binding(self, feed: Mapping[str, OnnxValue], targets: Mapping[str, OnnxValue]) -> Callable[..., None] | None:
         """Return what computes the same again without Python; None where nothing does."""
