@@ -177,8 +177,9 @@ class SessionInterface(abc.ABC):
         return [kind.of(result) for result in self.compute(output_names, feed, run_options)]
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
-        """Compute what is bound, into the memory that is bound; where none is, into memory of the run's, which later runs of the
-        same binding may write again, as onnxruntime's do.
+        """Compute what is bound, into the memory that is bound.
+
+        Where an output has none, the run allocates it, and later runs of the same binding may write it again, as onnxruntime's do.
 
         Args:
             iobinding: made by `io_binding` of this session.
