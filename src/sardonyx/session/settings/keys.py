@@ -33,7 +33,8 @@ KEEP_DECISIONS = Option(
     "session.keep_decisions",
     FLAG,
     True,
-    "keep in the folder of compiled kernels how the model was optimized and partitioned, for later sessions of it",
+    "keep in the folder of compiled kernels how the model was optimized and partitioned, and, where programs are shared, these "
+    "with their packed weights, for later sessions of it",
 )
 
 SHARE_PROGRAMS = Option(
