@@ -166,6 +166,12 @@ def test_read_only_and_transposed_results_are_copied() -> None:
     assert all(result.flags.writeable and result.flags.c_contiguous for result in results)
 
 
+def test_values_of_a_map_declared_with_one_element_are_scalars() -> None:
+    """As converters of scikit-learn's models declare them, and onnxruntime takes them."""
+    (values,) = _check("m: map(string, float[1])", {"m": {"a": 1.5, "b": 2}})
+    assert {key: (item.shape, float(item)) for key, item in values.items()} == {"a": ((), 1.5), "b": ((), 2.0)}
+
+
 def test_numbers_of_a_map_get_its_type_together() -> None:
     """Floats and ints become float32; a number that does not fit is named with its key."""
     floats, wholes = _check("f: map(int64, float[]), g: map(int64, int32[])", {"f": {3: 0.5, 1: 2.0}, "g": {7: 9}})

@@ -239,10 +239,16 @@ def _convert(kind: ValueType | None, given: OnnxValue, place: str) -> OnnxValue:
     if isinstance(kind, MapType):
         if not isinstance(given, Mapping):
             raise InvalidArgument(f"{place}: expected a dict for {kind}, got {type(given).__name__}")
-        return _numbers(kind.value, given) or {key: _convert(kind.value, item, f"{place}[{key!r}]") for key, item in given.items()}
+        value = _one_element(kind.value)
+        return _numbers(value, given) or {key: _convert(value, item, f"{place}[{key!r}]") for key, item in given.items()}
     if isinstance(kind, SparseTensorType):
         return _tensor(TensorType(kind.dtype, kind.shape), _dense(given), place)
     return np.asarray(given) if isinstance(given, (int, float, np.generic)) else given
+
+
+def _one_element(kind: ValueType | None) -> ValueType | None:
+    """Return the type of a map's values: converters declare scalars as tensors of one element."""
+    return TensorType(kind.dtype, ()) if isinstance(kind, TensorType) and kind.shape == (1,) else kind
 
 
 def _numbers(kind: ValueType | None, given: Mapping[OnnxValue, OnnxValue]) -> dict[OnnxValue, OnnxValue] | None:

@@ -89,6 +89,14 @@ def test_a_vectorizer_that_does_not_fit_is_left_alone(text, reason):
     assert reason in declines(EXPAND_FEATURE_VECTORIZER, text, opset=OPSET)
 
 
+@pytest.mark.parametrize("b", ["?,3,2", "n,3,2"])
+def test_a_vectorizer_of_unknown_rows_is_left(b):
+    """No name says that they are as many; the operator itself runs."""
+    assert "may differ" in declines(EXPAND_FEATURE_VECTORIZER, vectorizer(a="?,2", b=b), opset=OPSET)
+    session = ml_session(f"graph(a: float[?,2], b: float[{b}]) -> (y: float[k,8]) {{ y = ai.onnx.ml.FeatureVectorizer(a, b) }}")
+    assert session.run(None, {"a": np.ones((4, 2), np.float32), "b": np.ones((4, 3, 2), np.float32)})[0].shape == (4, 8)
+
+
 def test_other_numbers_of_rows_are_refused():
     """In the run."""
     session = ml_session("graph(a: float[n,2], b: float[m,2]) -> (y: float[k,4]) { y = ai.onnx.ml.FeatureVectorizer(a, b) }")

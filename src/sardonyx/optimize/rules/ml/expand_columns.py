@@ -9,6 +9,7 @@ Left alone:
     places that are constant and outside the axis, and widths and categories that do not fit, which the reference provider refuses
     an encoder of int64 that refuses unknown elements, and one without a category of integers, or with one twice
     inputs of unknown rank
+    inputs of a vectorizer whose numbers of rows may differ
 """
 
 from __future__ import annotations
@@ -82,6 +83,8 @@ def _check_vectorizer(match: Match) -> str | None:
         return f"{len(parts)} inputs, widths {widths}"
     if any(part is None or part.dtype not in NUMBERS or part.shape is None for part in parts):
         return "inputs of other types, or of unknown rank"
+    if len({part.shape[0] for part in parts if part is not None and part.shape is not None and len(part.shape) > 1}) > 1:
+        return "inputs whose numbers of rows may differ"
     return "columns of unknown number" if widths and any(_width(part) is None for part in parts) else None
 
 
