@@ -8,6 +8,7 @@ from runtime.test_plan import MIXED, make
 from support.branches import SlowDevice, plan_of
 from support.cpu_run import cpu_session
 
+from sardonyx import RunOptions
 from sardonyx.dtypes import DataType
 from sardonyx.provider import HOST, TensorSpec
 from sardonyx.runtime.bind import segment_binder, size_bytes
@@ -45,12 +46,15 @@ def test_the_table_is_bounded() -> None:
 
 
 def test_small_bindings_may_be_more() -> None:
-    """A text goes through as many lengths as it has tokens; programs that say that they keep little are bound once for each."""
+    """A text goes through as many lengths as it has tokens; programs that say that they keep little are bound once for each.
+
+    Runs with options do not take the native way, which binds none of them.
+    """
     session = cpu_session("graph(x: float[n]) -> (y) { y = Relu(x) }")
     executor = session._runner.built.executor
     for _ in range(2):
         for size in range(1, 200):
-            session.run(None, {"x": np.zeros(size, np.float32)})
+            session.run(None, {"x": np.zeros(size, np.float32)}, RunOptions())
     assert len(executor._binder) == 199
     for size in range(1, 3000):
         executor._binder.find(executor._plan.segments[0], ((size,),))
