@@ -287,3 +287,11 @@ def test_constants_are_read_only_and_aligned() -> None:
     first = kept.arrays[0].ctypes.data
     assert all((array.ctypes.data - first) % 64 == 0 and not array.flags.writeable for array in kept.arrays)
     assert find_programs("cd" * 32) is None
+
+
+def test_a_large_model_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each session of one that is too large to be kept would else try."""
+    monkeypatch.setenv("SARDONYX_CACHE_BYTES", "8000")
+    shared_cache.cache_clear()
+    monkeypatch.setattr(CpuProvider, "keep", lambda self, program: pytest.fail("a program was taken apart"))
+    assert made(_MODEL)

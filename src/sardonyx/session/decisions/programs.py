@@ -23,7 +23,8 @@ from sardonyx.dtypes import Array, DataType
 from sardonyx.formats.files import new_buffer, stamp_of
 from sardonyx.formats.opened import OpenedModel
 from sardonyx.formats.plain_graph import KeptProgram, Plain
-from sardonyx.provider import Program, Provider
+from sardonyx.held_memory import HeldKind, union_bytes
+from sardonyx.provider import Program, Provider, ReportsMemory
 from sardonyx.session.decisions.key import key_of
 from sardonyx.session.decisions.known_files import SettledFile
 from sardonyx.session.decisions.sharing import Identity
@@ -129,6 +130,8 @@ def store_programs(
     cache, kept = shared_cache(), []
     if cache is None:
         return False
+    if not cache.keeps_blocks(sum(_constant_bytes(program) for _, program in programs)):
+        return False
     size_bytes = 0
     for provider, program in programs:
         found = provider.keep(program) if isinstance(provider, KeepsForProcesses) else None
@@ -149,6 +152,12 @@ def store_programs(
         return False
     cache.store_blocks(key, head, [block for _, item in kept for array in item.arrays for block in _blocks(array)])
     return True
+
+
+def _constant_bytes(program: Program) -> int:
+    """Return how many bytes of constants a program holds, as it says itself; large ones are not worth the work of keeping them."""
+    held = program.memory_held() if isinstance(program, ReportsMemory) else ()
+    return union_bytes(block for block in held if block.kind is not HeldKind.CODE)
 
 
 def _memory(size_bytes: int) -> memoryview:
