@@ -94,5 +94,10 @@ def _standard_replace(op: Builder, match: Match, heads: int) -> Value:
 
 
 EXPAND_ROTARY_POSITIONS = Rule(
-    "expand_rotary_positions", _standard_pattern, _standard_replace, _standard_check, takes_apart=standard("RotaryEmbedding")
+    "expand_rotary_positions",
+    _standard_pattern,
+    _standard_replace,
+    _standard_check,
+    takes_apart=standard("RotaryEmbedding"),
+    summary="Write RotaryEmbedding of ai.onnx that looks up angles by positions as Gather and one that is given the angles.",
 )
