@@ -297,6 +297,13 @@ def test_ragged_lists_are_no_texts(ragged: Any) -> None:
         _fed("string[n]", ragged)
 
 
+def test_collections_in_an_array_of_objects_are_texts() -> None:
+    """Those of Python, as in onnxruntime; nobody puts them there by mistake."""
+    array = np.empty(2, object)
+    array[0], array[1] = ["a"], {"b": 1}
+    assert _fed("string[n]", array).tolist() == ["['a']", "{'b': 1}"]
+
+
 def test_ragged_lists_are_no_array() -> None:
     """The error names the input and the type that it has."""
     with pytest.raises(InvalidArgument, match=r"'x': expected tensor\(float\), got a list that is no array"):

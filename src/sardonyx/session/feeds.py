@@ -270,7 +270,7 @@ def _tensor(kind: TensorType, given: OnnxValue, place: str) -> Array:
     if array.dtype != kind.dtype.numpy:
         array = _retyped(kind, array, _has_own_type(given), place)
     elif array.dtype.hasobject:
-        array = _texts(array, place)
+        array = _texts(array, place, takes_any=array is given)
     if kind.shape == () and array.size == 1:
         return array.reshape(())
     if kind.shape is not None and array.shape != kind.shape:
@@ -331,13 +331,16 @@ def _type_of(array: Array) -> str:
         return f"an array of {array.dtype}"
 
 
-def _texts(array: Array, place: str) -> Array:
-    """Return elements of any type as texts, but not collections; the array itself where they are texts."""
+def _texts(array: Array, place: str, *, takes_any: bool = False) -> Array:
+    """Return elements of any type as texts; the array itself where they are texts.
+
+    Collections are none unless `takes_any`: in a list they are a mistake, in an array of objects they were put on purpose.
+    """
     items = array.ravel().tolist()
     if array.dtype.hasobject and all(type(item) is str for item in items):
         return array
     nested = next((item for item in items if isinstance(item, (list, tuple, dict, set, np.ndarray))), None)
-    if nested is not None:
+    if nested is not None and not takes_any:
         raise InvalidArgument(
             f"{place}: expected texts, got a {type(nested).__name__} as an element, {nested!r:.80}; lists in a list must have one "
             "length, as the rows of an array have"
