@@ -9,6 +9,7 @@ fails on the way is left out and the chain begins anew without it.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 from typing import TYPE_CHECKING
@@ -79,7 +80,7 @@ def build(
         if built is not None:
             event("decisions.shared", model=built.label)
             return built
-    with without_full_collections():
+    with without_full_collections() if source.may_be_large() else contextlib.nullcontext():
         if variant is None and profiler is None:
             built = rebuild_known(source, settings, providers)
             if built is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sardonyx.cancellation import current_cancellation
@@ -43,7 +43,7 @@ class NativeBody:
         self._names = [value.name for value in inputs]
         self._count = 0
         self._runs: NativeRuns | None = None
-        self._run = self._run_in_python
+        self._run: Callable[..., list[OnnxValue]] = NativeBody._run_in_python
 
     @property
     def shares(self) -> Collection[tuple[int, int]]:
@@ -58,14 +58,18 @@ class NativeBody:
             return self._executor.run(inputs, captures, targets)
         return self._run(self, None, dict(zip(self._names, inputs, strict=True)), None)
 
-    def _run_in_python(self, _owner: object, _names: object, feed: Mapping[str, OnnxValue], _options: object) -> list[OnnxValue]:
-        """Run, and have later runs like this one made by machine code where they can be; arguments are those of a session's run."""
+    def _run_in_python(self, _names: object, feed: Mapping[str, OnnxValue], _options: object) -> list[OnnxValue]:
+        """Run, and have later runs like this one made by machine code where they can be; arguments are those of a session's run.
+
+        It is kept as a function, not as a method of this object, which would hold itself.
+        """
         results = self._executor.run([feed[name] for name in self._names])
         self._count += 1
         if self._count == _LEARNS_FROM_RUN:
             self._runs = self._known_runs()
         if self._runs is not None:
-            self._run = self._runs.learn(feed, self._run_in_python) or self._run_in_python
+            python = NativeBody._run_in_python
+            self._run = self._runs.learn(feed, python) or python
         return results
 
     def _known_runs(self) -> NativeRuns | None:
@@ -78,7 +82,7 @@ class NativeBody:
         """Give back idle arenas, and what is known of shapes unless told otherwise; returns the bytes of the arenas."""
         native = 0
         if self._runs is not None and not arenas_only:
-            self._run = self._run_in_python
+            self._run = NativeBody._run_in_python
             native = self._runs.trim()
         return native + self._executor.trim(arenas_only=arenas_only)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +20,8 @@ __all__ = ["Source"]
 
 _SMALL_BYTES = 1 << 20
 """Bytes that are worth no care: the model of a session that has them can always be read again."""
+
+_MANY_NODES = 2000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,6 +60,19 @@ class Source:
         with locating(f"model {model.label}"):
             make_plain(model)
         return model
+
+    def may_be_large(self) -> bool:
+        """Return whether the model may have thousands of nodes: where its file or its bytes take a MiB, weights within included."""
+        if isinstance(self.given, Model):
+            return len(self.given.graph) >= _MANY_NODES
+        if isinstance(self.given, (bytes, bytearray, memoryview)):
+            return len(self.given) >= _SMALL_BYTES
+        if isinstance(self.given, (str, os.PathLike)):
+            with contextlib.suppress(OSError, ValueError):
+                return os.stat(self.given).st_size >= _SMALL_BYTES
+            return False
+        size_bytes = getattr(self.given, "ByteSize", None)
+        return size_bytes is not None and size_bytes() >= _SMALL_BYTES
 
     def check(self) -> None:
         """Raise Fail where a file of the model is not what it was when it was read before."""
