@@ -18,11 +18,17 @@ pytestmark = pytest.mark.skipif(sys.version_info >= (3, 14), reason="collections
 
 @pytest.fixture(autouse=True)
 def thresholds() -> Iterator[tuple[int, int, int]]:
-    """Thresholds that are reached soon, and what they were before afterwards."""
+    """Thresholds that are reached soon, and what they were before afterwards.
+
+    A full collection waits until a quarter as many objects are new as are old: the old ones of other tests do not count.
+    """
     before = gc.get_threshold()
+    gc.freeze()
+    gc.collect()
     gc.set_threshold(100, 2, 3)
     yield gc.get_threshold()
     gc.set_threshold(*before)
+    gc.unfreeze()
 
 
 class Counted:

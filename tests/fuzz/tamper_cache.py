@@ -14,6 +14,7 @@ import contextlib
 import os
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -41,11 +42,14 @@ _SMALL_BYTES = 20_000
 
 
 def fill_cache(folder: Path) -> Path:
-    """Write a model, and make and run a session of it in a child process with a cache in `folder`; return the path of the model."""
+    """Write a model, and make and run a session of it in a new process with a cache in `folder`; return the path of the model.
+
+    The process is a new interpreter: this one may hold the kernels already, or have opened another cache.
+    """
     path = folder / "model.onnx"
     onnx_format.save(parse_model(_TEXT), path)
-    if _in_a_child(lambda: _results(path)) is None:
-        raise RuntimeError("no session can be made")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "SARDONYX_CACHE_DIR": str(folder / "cache")}
+    subprocess.run([sys.executable, "-m", "fuzz.tamper_cache", "--fill", str(path)], env=environment, check=True, timeout=_SECONDS)
     return path
 
 
@@ -120,7 +124,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--sessions", type=int, default=200)
+    parser.add_argument("--fill", type=Path, help="run this model, and no more")
     arguments = parser.parse_args()
+    if arguments.fill is not None:
+        _results(arguments.fill)
+        return 0
     failures = 0
     with tempfile.TemporaryDirectory() as name:
         os.environ["SARDONYX_CACHE_DIR"] = str(Path(name) / "cache")

@@ -129,3 +129,9 @@ def test_a_mean_of_an_axis_that_is_not_there_is_refused() -> None:
 def test_a_deviation_may_not_count(version: int, divides: bool) -> None:
     """Before opset 9."""
     assert MeanVariance.of(node("MeanVarianceNormalization", version, normalize_variance=0)).divides == divides
+
+
+def test_a_mean_of_an_axis_that_is_named_twice_is_refused() -> None:
+    """From the front or the back."""
+    with pytest.raises(InvalidGraph, match="names an axis twice"):
+        MeanVariance.of(node("MeanVarianceNormalization", 13, axes=[0, -3])).axes_of(3)

@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Node, Operator
-from sardonyx.ops.views.axes import normalize_axes, normalize_axis
+from sardonyx.ops.views.axes import distinct_axes, normalize_axis
 
 __all__ = [
     "BatchNormalization",
@@ -165,5 +165,5 @@ class MeanVariance(NamedTuple):
         return cls((0, 2, 3) if given is None else given, True, given is None)
 
     def axes_of(self, rank: int) -> tuple[int, ...]:
-        """Return the axes of an input of this rank; raises InvalidGraph where it lacks one that the node gives."""
-        return normalize_axes([axis for axis in self.axes if axis < rank or not self.leaves_out_axes], rank)
+        """Return the axes of an input of this rank; raises InvalidGraph for one that is not there, or given twice."""
+        return distinct_axes([axis for axis in self.axes if axis < rank or not self.leaves_out_axes], rank)

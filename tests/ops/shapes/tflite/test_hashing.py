@@ -1,8 +1,10 @@
 """Hashes of text and numbers, random bits."""
 
+import pytest
 from support.infer_op import infer_op
 
 from sardonyx.dtypes import DataType
+from sardonyx.errors import InvalidGraph
 from sardonyx.ops.fact import tensor
 
 DOMAIN = "sardonyx.tflite"
@@ -30,3 +32,10 @@ def test_random_bits_have_the_shape_that_is_asked_for() -> None:
         "RngBitGenerator", tensor(DataType.UINT64, (2,)), domain=DOMAIN, outputs=2, algorithm="PHILOX", shape=(3, 4), to=12
     )
     assert [(fact.dtype, fact.shape) for fact in facts] == [(DataType.UINT64, (2,)), (DataType.UINT32, (3, 4))]
+
+
+def test_bits_of_no_type_are_refused() -> None:
+    """Numbers that TensorProto.DataType does not have."""
+    state = tensor(DataType.UINT64, (2,))
+    with pytest.raises(InvalidGraph, match="'to' is -2"):
+        infer_op("RngBitGenerator", state, domain=DOMAIN, outputs=2, algorithm="PHILOX", shape=(3, 4), to=-2)

@@ -102,6 +102,13 @@ def test_trees_of_version_5(dtype: type, targets: int) -> None:
         _same(ENSEMBLE, attributes, *(features(rows, 5, dtype, special=True) for rows in (1, 50, 300)))
 
 
+def test_no_tree_adds_nothing() -> None:
+    """Where version 5 names no root."""
+    for aggregate in range(4):
+        attributes = split_trees(9, 15, targets=3) | {"aggregate_function": aggregate, "tree_roots": ()}
+        _same(ENSEMBLE, attributes, features(50, 5, np.float32))
+
+
 def _close(op_type: str, attributes: dict[str, Any], *rows: Array, isa: str | None = None) -> None:
     """Labels are equal; scores are as close as two exponentials in the type of the totals are."""
     session = forest_session(op_type, attributes, rows[0].dtype.type, rows[0].shape[1], isa=isa)

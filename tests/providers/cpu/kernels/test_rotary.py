@@ -70,20 +70,7 @@ def test_angles_for_other_sizes_are_refused() -> None:
         session.run(None, feeds)
 
 
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        (
-            "graph(x: float[1, 4, s, 8], c: float[9, 4], s: float[9, 4], p: int64[1, s]) -> (y: float[1, 4, s, 8])"
-            " { y = RotaryEmbedding(x, c, s, p) }",
-            "looked up",
-        ),
-        (
-            "graph(x: float[1, 4, s, d], c: float[1, s, 4], s: float[1, s, 4]) -> (y: float[1, 4, s, d]) { y = RotaryEmbedding(x, c, s) }",
-            "not known",
-        ),
-    ],
-)
-def test_left_to_others(body: str, reason: str) -> None:
-    """Look-ups by position, and heads of unknown size."""
-    assert reason in declined(body, opset=23)[0]
+def test_left_to_others() -> None:
+    """Heads of unknown size."""
+    body = "graph(x: float[1, 4, s, d], c: float[1, s, 4], s: float[1, s, 4]) -> (y: float[1, 4, s, d]) { y = RotaryEmbedding(x, c, s) }"
+    assert "not known" in declined(body, opset=23)[0]

@@ -9,6 +9,7 @@ from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import Fact, ShapeCall, shape_function, tensor
 from sardonyx.ops.schemas_tflite import DOMAIN
 from sardonyx.ops.shapes.axes import require_rank
+from sardonyx.ops.views.element_type import element_type
 
 __all__: list[str] = []
 
@@ -31,4 +32,4 @@ def skip_gram(call: ShapeCall, x: Fact) -> Fact:
 @shape_function("RngBitGenerator", domain=DOMAIN)
 def random_bits(call: ShapeCall, state: Fact, *, shape: Sequence[int], to: int) -> tuple[Fact, Fact]:
     """Infer the next state, and the bits."""
-    return tensor(DataType.UINT64, state.shape), tensor(DataType(to), tuple(shape))
+    return tensor(DataType.UINT64, state.shape), tensor(element_type(to, "to"), tuple(shape))

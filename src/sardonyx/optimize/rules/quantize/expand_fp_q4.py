@@ -71,4 +71,4 @@ def _replace(op: Builder, match: Match, packed: Array) -> Value:
     return op.MatMulNBits(*inputs, K=K, N=N, bits=4, block_size=_BLOCK, _domain=_MICROSOFT)
 
 
-EXPAND_FP_Q4 = Rule("expand_fp_q4", _pattern, _replace, _check, makes=microsoft("MatMulNBits"))
+EXPAND_FP_Q4 = Rule("expand_fp_q4", _pattern, _replace, _check, makes=microsoft("MatMulNBits"), takes_apart=microsoft("MatMulFpQ4"))

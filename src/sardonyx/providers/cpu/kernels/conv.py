@@ -67,7 +67,7 @@ def lower(low: Lowering, group: Group, spec: Filters) -> None:
     data, (M, C) = low.of(node.inputs[0]), filters.shape[:2]
     is_product = is_point(window) and groups == 1 and not is_narrow(M, groups, C)
     is_single = group.result.shape is not None and {*group.result.shape[1:-1]} == {1}
-    planes = planes_of(low, group, window, groups, weights) if weights is not None else None
+    planes = None if weights is None or multiplies_pairs(low, C) else planes_of(low, group, window, groups, weights)
     if weights is not None and is_product and multiplies_tiles(low):
         _lower_tiles(low, group, data, weights, tail)
     elif weights is not None and is_product and (C <= _PRODUCT or is_single) and not multiplies_pairs(low, C):

@@ -30,6 +30,7 @@ from sardonyx.codegen.kernels.tile_products import TILE_HEIGHT, tile_words
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
+from sardonyx.forks import without_fork
 from sardonyx.ir import Dim, Node, Shape, Tensor, Value
 from sardonyx.ir.shape import product
 from sardonyx.ops.schema import place_of
@@ -250,10 +251,10 @@ def lower(low: Lowering, group: Group, spec: ProductSpec) -> None:
 
 def _before_transpose(low: Lowering, value: Value | None, right: Buffer) -> tuple[Buffer, bool]:
     """Return what a Transpose made the matrices `right` (batch, K, N) of, (batch, N, K), and that it is that; else `right`."""
-    from sardonyx.providers.cpu.views import view_of  # which most products do not need
-
     if value is None or right is not low.of(value):
         return right, False
+    with without_fork():
+        from sardonyx.providers.cpu.views import view_of  # which most products do not need
     view = view_of(low, value)
     is_turned = view.strides == (*dense_strides(right.shape)[:-2], 1, right.shape[-2])
     return (view.buffer, True) if is_turned else (right, False)

@@ -206,7 +206,7 @@ class _Ensemble:
         """Return the plan of the walk, which holds numbers only: tables are large."""
         low, rows, shape, trees, least = self._low, self._rows, self._data.shape, self._trees, self._features
         shift, targets, lanes = self._tables.shift, self._view.targets, low.target.lanes(self._compared.bits)
-        depth = 2 + (self._nodes // trees).bit_length()
+        depth = 2 + (self._nodes // max(trees, 1)).bit_length()
 
         def plan(sizes: Sizes) -> tuple[list[int], int]:
             count, features = sizes(rows), sizes(shape[-1])
@@ -242,7 +242,7 @@ class _Ensemble:
             scores = low.result(node.outputs[1]) if len(node.outputs) > 1 else low.temporary(_DTYPES[spec.score], shape)
             buffers += [scores, low.constant(labels), low.result(node.outputs[0])]
             writes = [5, 3, 0]
-        rows, targets, bases, trees = self._rows, view.targets, view.base.size, self._trees
+        rows, targets, bases, trees = self._rows, view.targets, view.base.size, max(self._trees, 1)
 
         def plan(sizes: Sizes) -> tuple[list[int], int]:
             params = ScoresParams(sizes(rows), targets, bases, trees, _SCORES_ROWS)

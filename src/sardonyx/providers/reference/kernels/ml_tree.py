@@ -66,7 +66,7 @@ def _totals(forest: Forest, rows: Array, target_count: int, aggregate: str) -> t
     any_vote[place] = True
     totals[~any_vote] = 0
     if aggregate == "AVERAGE":
-        np.divide(totals, len(forest.roots), out=totals)
+        np.divide(totals, max(len(forest.roots), 1), out=totals)
     return totals.reshape(-1, target_count), any_vote.reshape(-1, target_count)
 
 

@@ -93,3 +93,10 @@ def test_inputs_that_do_not_fit_are_named() -> None:
 def test_what_is_left_to_others(options: dict, reason: str) -> None:
     """Each case that is not compiled."""
     assert any(reason in text for text in declined(text(**options), opset=27))
+
+
+@pytest.mark.parametrize("gate", ["d", "b"])
+def test_gates_of_another_rank_are_left_to_others(gate: str) -> None:
+    """Such as one for each step."""
+    body = text().replace(f"{gate}: float[B, T, 2]", f"{gate}: float[T]")
+    assert any("needs an input" in reason for reason in declined(body, opset=27))

@@ -121,7 +121,7 @@ def _gates(node: Node, view: LinearAttention) -> dict[int, int] | str:
             if value is not None and not node.domain:
                 return f"update_rule {view.rule!r} takes no input {_NAMES[place]}"
             continue
-        last = None if value is None else shape_of(value)[-1]
+        last = shape_of(value)[-1] if value is not None and len(shape_of(value)) == 3 else None
         if not isinstance(last, int) or last not in widths[place]:
             return f"update_rule {view.rule!r} needs an input {_NAMES[place]} of a known size of {widths[place]}"
         gates[place] = last
