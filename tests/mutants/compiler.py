@@ -73,9 +73,15 @@ COMPILER: tuple[Mutation, ...] = (
     ),
     Mutation(
         "gemm-packs-one-row-block-less",
-        "codegen/kernels/gemm.py",
+        "codegen/kernels/pack.py",
         "_store_panels(packed[:, start:stop], rows(start, stop))",
         "_store_panels(packed[:, start : stop - 1], rows(start, stop - 1))",
+    ),
+    Mutation(
+        "winograd-tasks-begin-a-panel-apart",
+        "codegen/kernels/winograd.py",
+        'task % pieces * p["task_columns"]',
+        "task % pieces * shape.panel",
     ),
     # conv
     Mutation(

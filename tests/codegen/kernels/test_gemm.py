@@ -10,16 +10,8 @@ from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, of_dtype
 from sardonyx.codegen.emit.values import Register, Span
-from sardonyx.codegen.kernels.gemm import (
-    PARAMS_COUNT,
-    GemmParams,
-    chain_for,
-    gemm_symbol,
-    pack_columns,
-    pack_rows,
-    tiling,
-    write_gemm,
-)
+from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, GemmParams, chain_for, gemm_symbol, tiling, write_gemm
+from sardonyx.codegen.kernels.pack import pack_columns
 from sardonyx.codegen.kernels.panels import NumberPanels
 from sardonyx.codegen.run.driver import Buffer, Driver, KernelCall, StepTable
 from sardonyx.codegen.run.jit import Engine
@@ -112,6 +104,18 @@ def test_the_cache_does_not_change_bits(engine: Engine) -> None:
     assert _product(engine, a, b, whole).tobytes() == _product(engine, a, b, blocks).tobytes()
 
 
+def test_threads_share_panels_that_do_not_stay_in_the_cache(engine: Engine) -> None:
+    """Each block of rows goes through all panels, so that there is one; where all panels stay, there is one for each task."""
+    small, large = (
+        GemmParams.blocked(dataclasses.replace(engine.target, cache_bytes=size), 100, 640, 64, threads=2)
+        for size in (1 << 15, 1 << 21)
+    )
+    assert (small.block_m >= 100, large.block_m >= 100) == (True, False)
+    assert min(small.tasks(), large.tasks()) >= 2
+    a, b = _random(100, 64), _random(64, 640)
+    assert _product(engine, a, b, small).tobytes() == _product(engine, a, b, large).tobytes()
+
+
 @pytest.mark.parametrize("M", [1, 2, 7])
 @pytest.mark.parametrize("N", [200, 1000])
 def test_few_rows_are_shared_by_columns(engine: Engine, M: int, N: int) -> None:
@@ -200,13 +204,6 @@ def test_an_epilogue_sees_each_element_once(target: Target) -> None:
     assert c.min() == 0
 
 
-def test_columns_are_packed_into_panels() -> None:
-    """Panel by panel, row by row, zeros after the last column."""
-    matrix = np.arange(10, dtype=np.float32).reshape(2, 5)
-    expected = [[[0, 1, 2, 3], [5, 6, 7, 8]], [[4, 0, 0, 0], [9, 0, 0, 0]]]
-    assert pack_columns(matrix, 4).tolist() == expected
-
-
 def test_the_pool_gives_the_bits_of_one_thread(engine: Engine) -> None:
     """Shared by two threads, run after run, a product is what one thread computes."""
     a, b = _random(150, 64), _random(64, 300)
@@ -221,23 +218,6 @@ def test_the_pool_gives_the_bits_of_one_thread(engine: Engine) -> None:
         c[:] = 0
         assert run() == -1
         assert c.tobytes() == alone.tobytes()
-
-
-@pytest.mark.parametrize("is_transposed", [False, True])
-@pytest.mark.parametrize(("K", "N"), [(1, 1), (5, 17), (64, 33), (1500, 2000), (2000, 1500), (3, 0), (0, 3)])
-def test_packing_by_rows_is_packing_at_once(K: int, N: int, is_transposed: bool) -> None:
-    """A matrix that is had by its rows, in order, gives the panels of the whole, also where it takes several blocks."""
-    matrix = np.random.default_rng(K + N).standard_normal((K, N)).astype(np.float32)
-    held = np.ascontiguousarray(matrix.T) if is_transposed else matrix
-    asked: list[tuple[int, int]] = []
-
-    def rows(start: int, stop: int) -> Array:
-        asked.append((start, stop))
-        return held[start:stop]
-
-    packed = pack_rows(rows, (len(held), held.shape[1]), 16, is_transposed=is_transposed)
-    np.testing.assert_array_equal(packed, pack_columns(matrix, 16))
-    assert [start for start, _ in asked[1:]] == [stop for _, stop in asked[:-1]]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int32", "int64", "uint32", "uint64"])

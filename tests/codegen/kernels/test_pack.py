@@ -1,4 +1,4 @@
-"""Packing in the run gives what packing beforehand gives."""
+"""Packing beforehand; packing in the run gives the same."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32
-from sardonyx.codegen.kernels.gemm import pack_columns, tiling
-from sardonyx.codegen.kernels.pack import PackParams, transpose, write_pack
+from sardonyx.codegen.kernels.gemm import tiling
+from sardonyx.codegen.kernels.pack import PackParams, pack_columns, pack_rows, transpose, write_pack
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
@@ -72,3 +72,27 @@ def test_a_square_is_turned(target: Target, lanes: int) -> None:
     square, turned = np.arange(lanes * lanes, dtype=np.float32).reshape(lanes, lanes), np.zeros((lanes, lanes), np.float32)
     call(engine, "turn", [square, turned])
     assert (turned == square.T).all()
+
+
+def test_columns_are_packed_into_panels() -> None:
+    """Panel by panel, row by row, zeros after the last column."""
+    matrix = np.arange(10, dtype=np.float32).reshape(2, 5)
+    expected = [[[0, 1, 2, 3], [5, 6, 7, 8]], [[4, 0, 0, 0], [9, 0, 0, 0]]]
+    assert pack_columns(matrix, 4).tolist() == expected
+
+
+@pytest.mark.parametrize("is_transposed", [False, True])
+@pytest.mark.parametrize(("K", "N"), [(1, 1), (5, 17), (64, 33), (1500, 2000), (2000, 1500), (3, 0), (0, 3)])
+def test_packing_by_rows_is_packing_at_once(K: int, N: int, is_transposed: bool) -> None:
+    """A matrix that is had by its rows, in order, gives the panels of the whole, also where it takes several blocks."""
+    matrix = np.random.default_rng(K + N).standard_normal((K, N)).astype(np.float32)
+    held = np.ascontiguousarray(matrix.T) if is_transposed else matrix
+    asked: list[tuple[int, int]] = []
+
+    def rows(start: int, stop: int) -> Array:
+        asked.append((start, stop))
+        return held[start:stop]
+
+    packed = pack_rows(rows, (len(held), held.shape[1]), 16, is_transposed=is_transposed)
+    np.testing.assert_array_equal(packed, pack_columns(matrix, 16))
+    assert [start for start, _ in asked[1:]] == [stop for _, stop in asked[:-1]]

@@ -7,7 +7,8 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import BF16, F16, F32, U8, Type
-from sardonyx.codegen.kernels.gemm import GemmParams, pack_rows, tiling, write_gemm
+from sardonyx.codegen.kernels.gemm import GemmParams, tiling, write_gemm
+from sardonyx.codegen.kernels.pack import pack_rows
 from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, WidePanels
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, host_target

@@ -111,6 +111,17 @@ def test_tasks_do_not_change_bits(engine: Engine) -> None:
     assert case.run(engine).tobytes() == case.run(engine, 4).tobytes() == case.run(engine, 7).tobytes()
 
 
+def test_tasks_share_filters_that_do_not_stay_in_the_cache(engine: Engine) -> None:
+    """Each reads some panels of them, and has more tiles than where each would read all; the bits stay."""
+    case = _Case(_random(1, 9, 10, 70), _random(200, 70, 3, 3))
+    target = dataclasses.replace(engine.target, cache_bytes=1 << 18)
+    assert case.params(target).task_columns >= 200
+    shared = [case.params(target, tasks) for tasks in (4, 64)]
+    assert all(params.task_columns < 200 and params.tasks() > 1 for params in shared)
+    whole = case.run(engine)
+    assert all(whole.tobytes() == case.run(engine, tasks, cache_bytes=1 << 18).tobytes() for tasks in (4, 64))
+
+
 def test_the_cache_does_not_change_bits(engine: Engine) -> None:
     """In a larger one, blocks of many channels have more tiles."""
     case = _Case(_random(1, 19, 20, 300), _random(96, 300, 3, 3))

@@ -118,6 +118,8 @@ class ConvParams:
         height = shape.heights[max(vectors, 1)][0]
         wanted = TASKS_PER_THREAD * threads if threads > 1 else 1
         pieces = max(-(-rows // BLOCK_ROWS), min(-(-wanted // groups), -(-rows // (4 * height))), 1)
+        if 4 * runs * depth * columns > target.cache_bytes // 2:
+            pieces = max(-(-rows // BLOCK_ROWS), -(-wanted // (groups * max(-(-columns // shape.panel), 1))), 1)
         block_rows = min(_round_up(-(-rows // pieces), height), BLOCK_ROWS)
         chain_runs = max(min(CHAIN // max(depth, 1), runs), 1)
         chain_depth = -(-depth // max(-(-depth // CHAIN), 1)) or 1

@@ -25,11 +25,7 @@ both sides are pairs of bfloat16, a step of K is a dot product of pairs.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from sardonyx.codegen.emit.bfloat_dots import dot2
 from sardonyx.codegen.emit.builder import Function, Variable
@@ -39,11 +35,7 @@ from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.panels import LONGEST_CHAIN, Panels, WidePanels
 from sardonyx.codegen.kernels.tiles import Range, Tiling, cover_columns, cover_rows, tile_spans, tiling
 from sardonyx.codegen.target import Target
-from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass, replace
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
 
 __all__ = [
     "CHAIN",
@@ -54,19 +46,13 @@ __all__ = [
     "Epilogue",
     "GemmParams",
     "Tiling",
-    "aligned_zeros",
     "chain_for",
     "gemm_symbol",
     "multiply",
-    "pack_columns",
-    "pack_rows",
     "read_gemm_params",
     "tiling",
     "write_gemm",
 ]
-
-_BLOCK_ELEMENTS = 1 << 17
-"""How many elements of weights are in memory while they are packed, besides the panels."""
 
 Epilogue = Callable[[Kernel, Register, Register, Register, Span], Register]
 """`epilogue(b, sums, row, column, span)`: what to store in C[row, column …] instead of the sums of one vector."""
@@ -80,9 +66,6 @@ BLOCK_K = 6 * CHAIN
 _LONG_SUM = 32 * CHAIN
 WIDE = WidePanels()
 """Panels of float32."""
-
-CACHE_LINE = 64
-"""Bytes of a cache line, and of the widest vector."""
 
 BLOCK_A = 1 << 18
 """Elements of A in one block: they are gone through once for each panel."""
@@ -168,7 +151,9 @@ class GemmParams:
         if is_decoded:
             pieces_m = -(-M // _DECODED_ROWS) or 1
         else:
-            wanted = max(_pieces(target, M, N, K), -(-M * N // TASK_ELEMENTS), TASKS_PER_THREAD * threads if threads > 1 else 1)
+            wanted = max(_pieces(target, M, N, K), -(-M * N // TASK_ELEMENTS), 1)
+            if threads > 1:
+                wanted = max(wanted, _row_pieces(target, N, K, TASKS_PER_THREAD * threads))
             pieces_m = min(wanted, -(-M // height) or 1)
         block_m = _round_up(-(-M // pieces_m), height)
         pieces_n = -(-TASKS_PER_THREAD * threads // pieces_m) if threads > 1 else 1
@@ -204,9 +189,23 @@ def _pieces(target: Target, M: int, N: int, K: int) -> int:
 
     Where all panels stay in half of it, blocks are small: C is written, and read by an epilogue, by rows that follow one another.
     """
-    panels_bytes = 4 * N * K if tiling(target).panel < N else math.inf
-    rows = max(BLOCK_SIDES // (K + N), BLOCK_ROWS) if panels_bytes <= target.cache_bytes // 2 else M
+    is_small = tiling(target).panel < N and _panels_stay(target, N, K)
+    rows = max(BLOCK_SIDES // (K + N), BLOCK_ROWS) if is_small else M
     return max(-(-M * min(K, BLOCK_K) // BLOCK_A), -(-M // max(rows, 1)))
+
+
+def _row_pieces(target: Target, N: int, K: int, tasks: int) -> int:
+    """Return how many blocks of rows so many tasks are made of at least.
+
+    Each block of rows goes through all panels: where these do not stay in the second-level cache, tasks share them instead.
+    """
+    panels = -(-N // tiling(target).panel)
+    return tasks if _panels_stay(target, N, K) else -(-tasks // min(panels or 1, tasks))
+
+
+def _panels_stay(target: Target, N: int, K: int) -> bool:
+    """Return whether all panels stay in half of the second-level cache."""
+    return target.cache_bytes // 2 >= 4 * N * K
 
 
 def chain_for(K: int) -> int:
@@ -217,56 +216,6 @@ def chain_for(K: int) -> int:
 def gemm_symbol(target: Target, name: str = "") -> str:
     """Return the symbol of the kernel: gemm_f32_6x64_avx512, with the name of its epilogue if it has one."""
     return "_".join(part for part in ("gemm", name, "f32", tiling(target).name, target.isa) if part)
-
-
-def pack_columns(matrix: Array, width: int, dtype: DTypeLike = np.float32) -> Array:
-    """Return B[K, N] as panels [N / width][K][width] of `dtype`, the last one filled with zeros; a copy."""
-    K, N = matrix.shape
-    packed = aligned_zeros((-(-N // width), K, width), dtype)
-    _store_panels(packed, matrix)
-    return packed
-
-
-def pack_rows(
-    rows: Callable[[int, int], Array], shape: tuple[int, int], width: int, *, is_transposed: bool, dtype: DTypeLike = np.float32
-) -> Array:
-    """Return `pack_columns` of a matrix that is had by its rows, which are asked for in order, some MiB at a time.
-
-    Args:
-        rows: gives the rows [start, stop).
-        shape: K, N; or N, K where `is_transposed`: the rows are then those of the transposed matrix.
-        width: the width of a panel.
-        is_transposed: whether `rows` are columns of B.
-        dtype: the type of the panels' elements.
-    """
-    count, length = shape
-    K, N = (length, count) if is_transposed else (count, length)
-    packed = aligned_zeros((-(-N // width), K, width), dtype)
-    step = -(-max(1, _BLOCK_ELEMENTS // max(length, 1)) // width) * width
-    for start in range(0, count, step):
-        stop = min(start + step, count)
-        if is_transposed:
-            _store_panels(packed[start // width : -(-stop // width)], rows(start, stop).T)
-        else:
-            _store_panels(packed[:, start:stop], rows(start, stop))
-    return packed
-
-
-def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> Array:
-    """Return zeros that begin at a cache line: vectors that cross lines are read at half the speed."""
-    size_bytes = math.prod(shape) * np.dtype(dtype).itemsize
-    raw = np.zeros(size_bytes + CACHE_LINE, np.uint8)
-    first = -raw.ctypes.data % CACHE_LINE
-    return raw[first : first + size_bytes].view(dtype).reshape(shape)
-
-
-def _store_panels(packed: Array, matrix: Array) -> None:
-    K, N = matrix.shape
-    width = packed.shape[2]
-    whole = N // width
-    packed[:whole] = matrix[:, : whole * width].reshape(K, whole, width).transpose(1, 0, 2)
-    if whole * width < N:
-        packed[whole, :, : N - whole * width] = matrix[:, whole * width :]
 
 
 def write_gemm(

@@ -1,7 +1,7 @@
-"""Pack the right side of a product in the run, where it is no constant: B[K, N] to panels [N / width][K][width].
+"""Pack the right side of a product, B[K, N], to panels [N / width][K][width]: constants in NumPy, others by a kernel in the run.
 
-One task is one panel. Rows that lie in order are copied by vectors; columns that lie in order (B is a transposed matrix, as the
-keys of attention are) are read by vectors along K and turned in registers, a square of lanes at a time:
+One task of the kernel is one panel. Rows that lie in order are copied by vectors; columns that lie in order (B is a transposed
+matrix, as the keys of attention are) are read by vectors along K and turned in registers, a square of lanes at a time:
 
     4 columns, 4 steps of K each       a0 a1 a2 a3        a0 b0 c0 d0
                                        b0 b1 b2 b3   ->   a1 b1 c1 d1     4 rows of the panel
@@ -13,15 +13,29 @@ Columns behind the last are filled with zeros.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
+from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["PACK_PARAMS", "PackParams", "write_pack"]
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+__all__ = ["CACHE_LINE", "PACK_PARAMS", "PackParams", "aligned_zeros", "pack_columns", "pack_rows", "write_pack"]
+
+CACHE_LINE = 64
+"""Bytes of a cache line, and of the widest vector."""
+
+_BLOCK_ELEMENTS = 1 << 17
+"""How many elements of weights are in memory while they are packed, besides the panels."""
 
 _PARAMS = ("K", "N", "stride_k", "stride_n", "stride_batch")
 PACK_PARAMS = len(_PARAMS)
@@ -120,3 +134,53 @@ def _interleaved(b: Function, low: Register, high: Register) -> tuple[Register, 
     count = low.type.lanes
     order = [lane for pair in zip(range(count), range(count, 2 * count), strict=True) for lane in pair]
     return low.shuffle(order[:count], high), low.shuffle(order[count:], high)
+
+
+def pack_columns(matrix: Array, width: int, dtype: DTypeLike = np.float32) -> Array:
+    """Return B[K, N] as panels [N / width][K][width] of `dtype`, the last one filled with zeros; a copy."""
+    K, N = matrix.shape
+    packed = aligned_zeros((-(-N // width), K, width), dtype)
+    _store_panels(packed, matrix)
+    return packed
+
+
+def pack_rows(
+    rows: Callable[[int, int], Array], shape: tuple[int, int], width: int, *, is_transposed: bool, dtype: DTypeLike = np.float32
+) -> Array:
+    """Return `pack_columns` of a matrix that is had by its rows, which are asked for in order, some MiB at a time.
+
+    Args:
+        rows: gives the rows [start, stop).
+        shape: K, N; or N, K where `is_transposed`: the rows are then those of the transposed matrix.
+        width: the width of a panel.
+        is_transposed: whether `rows` are columns of B.
+        dtype: the type of the panels' elements.
+    """
+    count, length = shape
+    K, N = (length, count) if is_transposed else (count, length)
+    packed = aligned_zeros((-(-N // width), K, width), dtype)
+    step = -(-max(1, _BLOCK_ELEMENTS // max(length, 1)) // width) * width
+    for start in range(0, count, step):
+        stop = min(start + step, count)
+        if is_transposed:
+            _store_panels(packed[start // width : -(-stop // width)], rows(start, stop).T)
+        else:
+            _store_panels(packed[:, start:stop], rows(start, stop))
+    return packed
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> Array:
+    """Return zeros that begin at a cache line: vectors that cross lines are read at half the speed."""
+    size_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+    raw = np.zeros(size_bytes + CACHE_LINE, np.uint8)
+    first = -raw.ctypes.data % CACHE_LINE
+    return raw[first : first + size_bytes].view(dtype).reshape(shape)
+
+
+def _store_panels(packed: Array, matrix: Array) -> None:
+    K, N = matrix.shape
+    width = packed.shape[2]
+    whole = N // width
+    packed[:whole] = matrix[:, : whole * width].reshape(K, whole, width).transpose(1, 0, 2)
+    if whole * width < N:
+        packed[whole, :, : N - whole * width] = matrix[:, whole * width :]

@@ -73,6 +73,8 @@ class WinogradParams:
     """Tiles of one block."""
     task_tiles: int
     """Tiles of one task."""
+    task_columns: int
+    """Output channels of one task: whole panels."""
     chain: int
     """Input channels of one chain."""
     scratch: int
@@ -99,8 +101,11 @@ class WinogradParams:
         height = conv_tiling(target).heights[conv_tiling(target).vectors][0]
         tiles = images * -(-places[0] // 2) * -(-places[1] // 2)
         most = _block_tiles(target, channels, columns)
+        pieces_columns = 1 if together == 1 or _filters_stay(target, channels, columns) else max(together // 2, 1)
+        task_columns = _round_up(-(-columns // pieces_columns), conv_tiling(target).panel)
+        tasks = together // -(-columns // task_columns) if columns else 1
         rounds = -(-tiles * 16 * channels * columns // (together * TASK_PRODUCTS)) or 1
-        share = -(-tiles // (rounds * together))
+        share = -(-tiles // (rounds * max(tasks, 1)))
         share = _round_up(share, height) if share > 4 * height else max(share, 1)
         pieces = -(-share // most)
         return WinogradParams(
@@ -113,6 +118,7 @@ class WinogradParams:
             *begins,
             block_tiles=min(_round_up(-(-share // pieces), height), most),
             task_tiles=share,
+            task_columns=task_columns,
             chain=_chain(channels),
             scratch=scratch_elements(target, channels, columns),
             together=together,
@@ -125,7 +131,7 @@ class WinogradParams:
     def tasks(self) -> int:
         """Return how many tasks the convolution is; none if it has no element."""
         tiles = self.images * -(-self.places_high // 2) * -(-self.places_wide // 2)
-        return -(-tiles // self.task_tiles) if self.columns else 0
+        return -(-tiles // self.task_tiles) * -(-self.columns // self.task_columns)
 
 
 _PARAMS = tuple(WinogradParams.__dataclass_fields__)
@@ -140,6 +146,11 @@ def _block_tiles(target: Target, channels: int, columns: int) -> int:
     stays = BLOCK_BYTES + 16 * 4 * channels * columns <= target.cache_bytes
     block_bytes = BLOCK_BYTES if stays else min(max(target.cache_bytes // 2, BLOCK_BYTES), MOST_BLOCK_BYTES)
     return max(min(block_bytes // (16 * 4 * max(channels, 1)), MOST_TILES) // height, 2) * height
+
+
+def _filters_stay(target: Target, channels: int, columns: int) -> bool:
+    """Return whether all transformed filters stay in half of the second-level cache; where they do not, tasks share them."""
+    return 16 * 4 * channels * columns <= target.cache_bytes // 2
 
 
 def _chain(channels: int) -> int:
@@ -205,23 +216,27 @@ def write_winograd(module: Module, symbol: str, epilogue: ConvEpilogue | None = 
         tiles = p["images"] * high * wide
         sums = b.stack(F32, 16 * shape.most * shape.lanes, align=64)
         table = b.stack(I64, 4 * (MOST_TILES + shape.heights[1][0]), align=64)
+        pieces = blocks(p["columns"], p["task_columns"])
         with b.loop(b.begin, b.end) as task:
             scratch = b.buffer(SCRATCH, F32).at(task % p["together"] * p["scratch"])
-            end = least(b, (task + 1) * p["task_tiles"], tiles)
-            with b.loop(task * p["task_tiles"], end, p["block_tiles"]) as first:
+            begin, left = task // pieces * p["task_tiles"], task % pieces * p["task_columns"]
+            end, right = least(b, begin + p["task_tiles"], tiles), least(b, left + p["task_columns"], p["columns"])
+            with b.loop(begin, end, p["block_tiles"]) as first:
                 count = least(b, p["block_tiles"], end - first)
                 b.call_part(transform, scratch, table, first, count, high, wide)
-                _write_block(b, shape, products, finish, _Block(scratch, table, sums, count))
+                _write_block(b, shape, products, finish, _Block(scratch, table, sums, count, left, right))
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """The memory of one block of tiles."""
+    """The memory of one block of tiles, and its output channels from `left` to `right`."""
 
     scratch: Pointer
     table: Pointer
     sums: Pointer
     count: Register
+    left: Register
+    right: Register
 
 
 def _write_block(b: Kernel, shape: ConvTiling, products: Mapping[tuple[int, int], Kernel], finish: Kernel, block: _Block) -> None:
@@ -229,7 +244,7 @@ def _write_block(b: Kernel, shape: ConvTiling, products: Mapping[tuple[int, int]
     step = p["channels"] * 16 + _SLACK
     kept = block.scratch.at(p["block_tiles"] * step)
     filters = b.buffer(FILTERS, F32)
-    with b.loop(0, p["columns"], shape.panel) as n, b.loop(0, p["channels"], p["chain"]) as k:
+    with b.loop(block.left, block.right, shape.panel) as n, b.loop(0, p["channels"], p["chain"]) as k:
         panel = filters.at((n * p["channels"] + k * shape.panel) * 16)
         depth = least(b, p["chain"], p["channels"] - k)
         vectors = least(b, blocks(p["columns"] - n, b.const(I64, shape.lanes)), b.const(I64, shape.vectors))

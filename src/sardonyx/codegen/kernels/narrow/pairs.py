@@ -8,7 +8,7 @@ from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.narrow import to_narrow
 from sardonyx.codegen.emit.types import BF16, F32, U16
 from sardonyx.codegen.emit.values import Span
-from sardonyx.codegen.kernels.gemm import aligned_zeros
+from sardonyx.codegen.kernels.pack import aligned_zeros
 from sardonyx.dtypes import Array, DataType
 from sardonyx.forks import without_fork
 

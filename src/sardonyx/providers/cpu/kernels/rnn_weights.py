@@ -13,7 +13,7 @@ import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.kernels.gemm import aligned_zeros
+from sardonyx.codegen.kernels.pack import aligned_zeros
 from sardonyx.codegen.kernels.pack_rows import write_pack_rows
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
