@@ -13,6 +13,7 @@ def cases() -> Iterator[Case]:
     yield from _plain()
     yield from _quantized()
     yield from _hybrid()
+    yield from _shuffled()
 
 
 def _plain() -> Iterator[Case]:
@@ -85,6 +86,25 @@ def _quantized() -> Iterator[Case]:
     )
     x, y = Q(drawn((2, 3, 4), "INT8"), (0.05, 3)), Q(drawn((2, 4, 5), "INT8", seed=1), (0.02, -4))
     yield case("BATCH_MATMUL int8", "BATCH_MATMUL", [x, y], [((2, 3, 5), "INT8", (0.1, 1))], ("BatchMatMulOptions", {}), version=2)
+
+
+def _shuffled() -> Iterator[Case]:
+    """Return products by weights in blocks of 4 rows and 16 columns; kernels take 1 or 4 rows."""
+    for rows, activation in ((1, "NONE"), (4, "RELU6")):
+        units, depth = 8, 32
+        w = drawn((units, depth), "UINT8", seed=1)
+        blocks = (w ^ 128).reshape(units // 4, 4, depth // 16, 16).transpose(0, 2, 1, 3).reshape(units, depth)
+        scale = np.float32(0.01)
+        b = Q(drawn((units,), "INT32", -500, 500), (scale * np.float32(0.05), 0))
+        yield case(
+            f"FULLY_CONNECTED shuffled {rows}",
+            "FULLY_CONNECTED",
+            [Q(drawn((rows, depth), "UINT8"), (0.05, 128)), Q(np.ascontiguousarray(blocks), (scale, 128)), b],
+            [((rows, units), "INT16", (2**-12, 0)), ((rows, depth), "UINT8")],
+            ("FullyConnectedOptions", {"weights_format": "SHUFFLED4x16INT8", "fused_activation_function": activation}),
+            constants=(1, 2),
+            version=2,
+        )
 
 
 def _hybrid() -> Iterator[Case]:

@@ -12,13 +12,23 @@ from support.flat_models import Sketch
 from sardonyx.dtypes import Array
 
 BATCH, TIME, INPUTS, UNITS = 2, 4, 3, 5
-Part = Array | tuple[int, ...] | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Fed:
+    """A part that is fed."""
+
+    array: Array
+
+
+Part = Array | tuple[int, ...] | Fed | None
 
 
 def cases() -> Iterator[Case]:
     """Return the cases."""
     yield from _lstm()
     yield from _others()
+    yield from _auxiliary()
 
 
 def _stateful(
@@ -31,9 +41,12 @@ def _stateful(
 ) -> Case:
     """Return a case of a cell; a part that is a shape is a variable."""
     sketch = Sketch()
-    indices = [sketch.input(feed.shape)]
+    indices, feeds = [sketch.input(feed.shape)], [feed]
     for part in parts:
-        if part is None:
+        if isinstance(part, Fed):
+            indices.append(sketch.input(part.array.shape))
+            feeds.append(part.array)
+        elif part is None:
             indices.append(-1)
         elif isinstance(part, tuple):
             indices.append(sketch.tensor(part, is_variable=True))
@@ -42,7 +55,7 @@ def _stateful(
     made = [sketch.tensor(shape) for shape in outputs]
     mutating = [False, *(isinstance(part, tuple) for part in parts)]
     sketch.operator(code, indices, made, options, mutating_variable_inputs=mutating)
-    return Case(name, sketch.model(made), [feed], runs=2)
+    return Case(name, sketch.model(made), feeds, runs=2)
 
 
 def _gates(columns: int, *, coupled: bool = False, rows: int = UNITS, seed: int = 0) -> list[Part]:
@@ -101,6 +114,32 @@ def _lstm() -> Iterator[Case]:
         )
         # LiteRT merges into memory that it has not cleared: what it gives changes with what was there
         yield dataclasses.replace(found, peer="" if merges else "reference")
+
+
+def _auxiliary() -> Iterator[Case]:
+    """Return two cells with an auxiliary input: the backward one's own, or both cells' with weights of its own."""
+    for crossed, major in ((False, False), (False, True), (True, False), (True, True)):
+        outer, extra = (TIME, BATCH) if major else (BATCH, TIME), 2 if crossed else INPUTS
+        feed, fed = drawn((*outer, INPUTS)), Fed(drawn((*outer, extra), seed=60))
+        options = {"fused_activation_function": "TANH", "merge_outputs": False, "time_major": major}
+        shapes = [(*outer, UNITS)] * 2
+        for kind in ("plain", "coupled", "clip"):
+            table = ("BidirectionalSequenceLSTMOptions", options | ({"cell_clip": 0.3} if kind == "clip" else {}))
+            weights = [part for seed in (61, 65) for part in _gates(extra, coupled=kind == "coupled", seed=seed)]
+            parts = [*_parts(kind), *_parts(kind, 7), *[(BATCH, UNITS)] * 4, fed, *(weights if crossed else [None] * 8)]
+            name = f"BIDIRECTIONAL_SEQUENCE_LSTM auxiliary {kind} {crossed} {major}"
+            yield _stateful(name, "BIDIRECTIONAL_SEQUENCE_LSTM", feed, parts, shapes, table)
+        cells: list[Part] = []
+        for seed in (0, 3):
+            cells += [drawn((UNITS, INPUTS), seed=seed), drawn((UNITS, UNITS), seed=seed + 1), drawn((UNITS,), seed=seed)]
+            cells.append((BATCH, UNITS))
+        # LiteRT's RNN steps through a time-major auxiliary input by the width of the other input
+        width = INPUTS if major else extra
+        fed = Fed(drawn((*outer, width), seed=62))
+        columns: list[Part] = [drawn((UNITS, width), seed=seed) if crossed else None for seed in (70, 71)]
+        table = ("BidirectionalSequenceRNNOptions", options)
+        name = f"BIDIRECTIONAL_SEQUENCE_RNN auxiliary {crossed} {major}"
+        yield _stateful(name, "BIDIRECTIONAL_SEQUENCE_RNN", feed, [*cells, fed, *columns], shapes, table)
 
 
 def _others() -> Iterator[Case]:

@@ -7,7 +7,9 @@ import pytest
 from formats.tflite.running import run
 from support.flat_models import Sketch, one
 
+import sardonyx
 from sardonyx import errors
+from sardonyx.formats.flat.schema_circle import CIRCLE
 
 RNG = np.random.default_rng(0)
 
@@ -46,9 +48,55 @@ def test_sides_of_a_batch_may_be_transposed(sides: tuple[bool, bool]) -> None:
     np.testing.assert_allclose(run(data, left, right)[0], x @ y, atol=1e-5)
 
 
-def test_shuffled_weights_are_not_implemented() -> None:
-    """They are for processors without wide vectors."""
-    options = ("FullyConnectedOptions", {"weights_format": 1})
-    data = one("FULLY_CONNECTED", [((1, 4), "FLOAT32"), np.ones((2, 4), np.float32)], ((1, 2), "FLOAT32"), options)
-    with pytest.raises(errors.NotImplemented, match="shuffled weights"):
-        run(data, np.ones((1, 4), np.float32))
+def _shuffled(units: int, depth: int, point: int = 128, form: int = 1) -> bytes:
+    sketch = Sketch()
+    made = sketch.tensor((2, units), "INT16", (0.25, 0))
+    # a weight of 129, 1 above the zero point, with its highest bit flipped
+    w = np.full((units, depth), 1, np.uint8)
+    options = ("FullyConnectedOptions", {"weights_format": form})
+    inputs = [sketch.input((2, depth), "UINT8", (0.5, point)), sketch.constant(w, (0.5, 128)), -1]
+    sketch.operator("FULLY_CONNECTED", inputs, [made], options)
+    return sketch.model([made])
+
+
+def test_shuffled_weights_multiply_any_number_of_rows() -> None:
+    """Two, though kernels of LiteRT take one or four."""
+    x = RNG.integers(0, 256, (2, 16)).astype(np.uint8)
+    found = run(_shuffled(4, 16), x)[0]
+    assert found.tolist() == np.repeat((x.astype(int) - 128).sum(axis=1, keepdims=True), 4, axis=1).tolist()
+
+
+def test_shuffled_weights_of_no_whole_blocks_are_refused() -> None:
+    """Blocks have 4 rows and 16 columns."""
+    for units, depth in ((3, 16), (4, 8)):
+        with pytest.raises(errors.InvalidFlatBuffer, match="no blocks of 4 rows and 16 columns"):
+            sardonyx.InferenceSession(_shuffled(units, depth))
+
+
+def test_rows_before_shuffled_weights_have_128_as_zero_point() -> None:
+    """Kernels take it for granted."""
+    with pytest.raises(errors.InvalidFlatBuffer, match="the zero point 128, as shuffled weights need"):
+        sardonyx.InferenceSession(_shuffled(4, 16, point=3))
+
+
+def test_shuffled_floats_lie_in_blocks_of_16_rows() -> None:
+    """A block has its rows' first column, then the second."""
+    x, w = (RNG.normal(size=shape).astype(np.float32) for shape in ((2, 3), (32, 3)))
+    blocks = np.ascontiguousarray(w.reshape(2, 16, 3).transpose(0, 2, 1)).reshape(32, 3)
+    sketch = Sketch(CIRCLE)
+    made = sketch.tensor((2, 32))
+    inputs = [sketch.input((2, 3)), sketch.constant(blocks), -1]
+    sketch.operator("FULLY_CONNECTED", inputs, [made], ("FullyConnectedOptions", {"weights_format": "SHUFFLED16x1FLOAT32"}))
+    np.testing.assert_allclose(run(sketch.model([made]), x)[0], x @ w.T, atol=1e-5)
+
+
+def test_shuffled_floats_of_no_whole_blocks_are_refused() -> None:
+    """Blocks have 16 rows, of floats."""
+    with pytest.raises(errors.InvalidFlatBuffer, match="no blocks of 16 rows of floats"):
+        sardonyx.InferenceSession(_shuffled(16, 16, form=127))
+
+
+def test_weights_in_an_unknown_order_are_refused() -> None:
+    """The schema has names for two orders and the plain one."""
+    with pytest.raises(errors.InvalidFlatBuffer, match="in the order 3"):
+        sardonyx.InferenceSession(_shuffled(4, 16, form=3))

@@ -57,3 +57,17 @@ def test_a_gate_without_weights_is_refused() -> None:
     sketch.operator("LSTM", inputs, [made], ("LSTMOptions", {"fused_activation_function": "TANH"}))
     with pytest.raises(errors.InvalidFlatBuffer, match="a gate has no weights"):
         sardonyx.InferenceSession(sketch.model([made]))
+
+
+def test_weights_without_their_auxiliary_input_are_refused() -> None:
+    """They would multiply nothing."""
+    sketch = Sketch()
+    cell = [sketch.constant(np.ones(shape, np.float32)) for shape in ((3, 2), (3, 3), (3,))]
+    states = [sketch.tensor((1, 3), is_variable=True) for _ in range(2)]
+    more = [sketch.constant(np.ones((3, 4), np.float32)) for _ in range(2)]
+    made = [sketch.tensor((1, 5, 3)) for _ in range(2)]
+    inputs = [sketch.input((1, 5, 2)), *cell, states[0], *cell, states[1], -1, *more]
+    options = ("BidirectionalSequenceRNNOptions", {"fused_activation_function": "TANH"})
+    sketch.operator("BIDIRECTIONAL_SEQUENCE_RNN", inputs, made, options)
+    with pytest.raises(errors.InvalidFlatBuffer, match="weights of an auxiliary input, and that is left out"):
+        sardonyx.InferenceSession(sketch.model(made))

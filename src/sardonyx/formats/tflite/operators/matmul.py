@@ -2,26 +2,51 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from sardonyx.dtypes import DataType
-from sardonyx.formats.tflite.operator import ACTIVATION, Operator, imports
+from sardonyx.formats.tflite.operator import ACTIVATION, Operator, Options, imports
 from sardonyx.formats.tflite.operators.conv import bias, integer_weights
 from sardonyx.formats.tflite.quantize import dynamic_product
 from sardonyx.ir import Value
 
 __all__ = ["batch_matmul", "fully_connected"]
 
+_SHUFFLED_BYTES = 1
+"""The number of weights of 8 bits that lie in blocks, SHUFFLED4x16INT8."""
+_SHUFFLED_FLOATS = 127
+"""The number of such floats, SHUFFLED16x1FLOAT32, which Circle has."""
+
 
 @imports("FULLY_CONNECTED")
 def fully_connected(op: Operator) -> None:
     """Multiply rows (…, K) by the rows of weights (M, K), and add a bias (M,)."""
     options = op.options("FullyConnectedOptions")
-    if options.integer("weights_format"):
-        op.unsupported("shuffled weights are not supported; convert the model without them")
     if op.rank(1) != 2:
         op.refuse(f"its weights have shape {list(op.info(1).shape)}; expected (M, K)")
+    weights_format = options.integer("weights_format")
+    if weights_format == _SHUFFLED_BYTES:
+        _shuffled(op, options)
+    elif weights_format in (0, _SHUFFLED_FLOATS):
+        _plain(op, options, shuffled=weights_format != 0)
+    else:
+        op.refuse(f"its weights are in the order {weights_format}, which the schema has no name for")
+    if options.flag("keep_num_dims") and op.rank(0) != 2:
+        op.put_raw(0, _with_rows(op, op.value(0)))
+
+
+def _plain(op: Operator, options: Options, *, shuffled: bool) -> None:
+    """Multiply rows (…, K) by the rows of weights, to rows of a matrix; shuffled weights lie in blocks of 16 rows, by columns.
+
+    Source: the layout of onert's kernel FullyConnected16x1Float32.
+    """
     build, depth = op.build, op.info(1).shape[1]
     value = op.raw(0)
     hybrid = op.is_hybrid(1)
+    if shuffled and (op.info(1).dtype is not DataType.FLOAT or op.info(1).shape[0] % 16 or not math.prod(op.info(1).shape)):
+        op.refuse(f"shuffled weights of {op.info(1).dtype} and shape {list(op.info(1).shape)} are no blocks of 16 rows of floats")
     if op.rank(0) != 2 or op.info(0).signature[1] != depth:
         value = build.reshape(value, (-1, depth))
     if hybrid:
@@ -30,11 +55,43 @@ def fully_connected(op: Operator) -> None:
         value = dynamic_product(build, value, columns, scales, asymmetric=asymmetric)
         value = build.node("Add", value, op.real(2)) if op.has(2) else value
     else:
-        value = build.node("Gemm", op.real_of(0, value), op.real(1), bias(op, 2, 1), transB=1)
+        weights = op.real(1)
+        if shuffled:
+            blocks = build.transpose(build.reshape(weights, (-1, depth, 16)), (0, 2, 1))
+            weights = build.reshape(blocks, (-1, depth))
+        value = build.node("Gemm", op.real_of(0, value), weights, bias(op, 2, 1), transB=1)
     value = op.activate(value, options.choice("fused_activation_function", ACTIVATION))
     op.put(0, value)
-    if options.flag("keep_num_dims") and op.rank(0) != 2:
-        op.put_raw(0, _with_rows(op, op.value(0)))
+
+
+def _shuffled(op: Operator, options: Options) -> None:
+    """Multiply rows of uint8 by weights that lie in blocks of 4 rows and 16 columns, to int16.
+
+    Zero points are 128, and the highest bit of each weight is flipped. The second output, where a kernel keeps the rows in
+    the order of such weights, is made too.
+
+    Source: the layout of LiteRT's reference kernel ShuffledFullyConnected.
+    """
+    build, (units, depth) = op.build, op.info(1).shape
+    if not units or not depth or units % 4 or depth % 16:
+        op.refuse(f"shuffled weights of shape {[units, depth]} are no blocks of 4 rows and 16 columns")
+    kinds = ((op.info(0), DataType.UINT8, 128), (op.info(1), DataType.UINT8, 128), (op.output(0), DataType.INT16, 0))
+    for info, dtype, point in kinds:
+        found = info.quantization
+        if info.dtype is not dtype or found is None or not found.is_per_tensor or found.zero_points[0] != point:
+            op.refuse(f"the tensor {info.name!r} is no {dtype} with one scale and the zero point {point}, as shuffled weights need")
+    flip = build.constant(np.uint8(128))
+    blocks = build.transpose(build.reshape(op.raw(1), (units // 4, depth // 16, 4, 16)), (0, 2, 1, 3))
+    weights = build.node("BitwiseXor", build.reshape(blocks, (units, depth)), flip)
+    rows = build.reshape(op.raw(0), (-1, depth))
+    value = build.node("Gemm", op.real_of(0, rows), op.real_of(1, weights), bias(op, 2, 1), transB=1)
+    value = op.activate(value, options.choice("fused_activation_function", ACTIVATION))
+    op.put(0, value)
+    if len(op.outputs) > 1:
+        kept = build.node("BitwiseXor", rows, flip)
+        if math.prod(op.info(0).shape) == 4 * depth:
+            kept = build.transpose(build.reshape(kept, (4, depth // 16, 16)), (1, 0, 2))
+        op.put_raw(1, build.reshape(kept, op.output(1).signature))
 
 
 def _with_rows(op: Operator, value: Value) -> Value:

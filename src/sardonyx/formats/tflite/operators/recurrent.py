@@ -86,17 +86,17 @@ def lstm_step(op: Operator) -> None:
 def bidirectional_lstm(op: Operator) -> None:
     """Run two LSTMs over sequences, one of them from the end."""
     options, build = op.options("BidirectionalSequenceLSTMOptions"), op.build
-    if op.has(39):
-        op.unsupported("an auxiliary input is not supported")
     activation, clips = (
         options.choice("fused_activation_function", ACTIVATION),
         (options.real("cell_clip"), options.real("proj_clip")),
     )
     is_major = options.flag("time_major")
-    value = op.real(0) if is_major else build.transpose(op.real(0), (1, 0, 2))
+    inputs, is_crossed = _inputs_of_two(op, 39, [*range(40, 48)], is_major=is_major)
     made = []
-    for start, first, reverse in ((1, 35, False), (18, 37, True)):
-        cell = _cell(op, start, activation, *clips)
+    for start, first, auxiliary, value in ((1, 35, 40, inputs[0]), (18, 37, 44, inputs[1])):
+        cell, reverse = _cell(op, start, activation, *clips), start > 1
+        if is_crossed:
+            cell.inputs = _widened(op, cell.inputs, auxiliary, coupled=not op.has(start))
         outputs, hidden, state = _run(op, cell, value, op.real(first), op.real(first + 1), reverse=reverse)
         _keep(op, first, hidden)
         _keep(op, first + 1, state)
@@ -129,12 +129,16 @@ def rnn_sequence(op: Operator) -> None:
 def bidirectional_rnn(op: Operator) -> None:
     """Run two recurrent cells over sequences, one of them from the end."""
     options = op.options("BidirectionalSequenceRNNOptions")
-    if op.has(9):
-        op.unsupported("an auxiliary input is not supported")
     is_major = options.flag("time_major")
-    value = op.real(0) if is_major else op.build.transpose(op.real(0), (1, 0, 2))
+    inputs, is_crossed = _inputs_of_two(op, 9, [10, 11], is_major=is_major)
     activation = options.choice("fused_activation_function", ACTIVATION)
-    made = [_rnn(op, value, (1, 2, 3, 4), activation, reverse=False), _rnn(op, value, (5, 6, 7, 8), activation, reverse=True)]
+    extra = (10, 11) if is_crossed else (None, None)
+    # LiteRT's kernel gives an auxiliary input to the backward cell only where time is the first axis
+    second = inputs[1] if is_major or is_crossed else inputs[0]
+    made = [
+        _rnn(op, inputs[0], (1, 2, 3, 4), activation, reverse=False, auxiliary=extra[0]),
+        _rnn(op, second, (5, 6, 7, 8), activation, reverse=True, auxiliary=extra[1]),
+    ]
     if not is_major:
         made = [op.build.transpose(outputs, (1, 0, 2)) for outputs in made]
     _put_two(op, made, merges=options.flag("merge_outputs"))
@@ -312,8 +316,19 @@ def _activated(build: GraphBuilder, value: Value, name: str) -> Value:
     return value if name == "NONE" else build.node({"RELU": "Relu", "TANH": "Tanh"}.get(name, "Tanh"), value)
 
 
-def _rnn(op: Operator, value: Value, places: tuple[int, int, int, int], activation: str, *, reverse: bool) -> Value:
-    """Return the outputs (time, batch, H) of a sequence of cells whose weights, biases and state are inputs `places`."""
+def _rnn(
+    op: Operator,
+    value: Value,
+    places: tuple[int, int, int, int],
+    activation: str,
+    *,
+    reverse: bool,
+    auxiliary: int | None = None,
+) -> Value:
+    """Return the outputs (time, batch, H) of a sequence of cells whose weights, biases and state are inputs `places`.
+
+    Where `value` has auxiliary features behind the others, their weights are the input `auxiliary`.
+    """
     build = op.build
     if activation not in ("TANH", "RELU"):
         op.unsupported(f"the activation {activation} of a sequence is not supported; TANH and RELU are")
@@ -321,11 +336,11 @@ def _rnn(op: Operator, value: Value, places: tuple[int, int, int, int], activati
     size = op.info(weights).shape[0]
     op.check_count(size)
     zeros = build.constant(np.zeros(size, np.float32))
-    shifts = bias(op, shift, weights)
+    shifts, columns = bias(op, shift, weights), op.real(weights)
     outputs, last = build.nodes(
         "RNN",
         value,
-        build.node("Unsqueeze", op.real(weights), build.ints(0)),
+        _lifted(build, [columns if auxiliary is None else build.node("Concat", columns, op.real(auxiliary), axis=1)]),
         build.node("Unsqueeze", op.real(recurrent), build.ints(0)),
         _lifted(build, [shifts if shifts is not None else zeros, zeros]),
         None,
@@ -342,6 +357,35 @@ def _rnn(op: Operator, value: Value, places: tuple[int, int, int, int], activati
 def _keep(op: Operator, index: int, value: Value) -> None:
     """Assign a state, whose integers may stand for numbers."""
     op.assign(index, quantized(op.build, value, op.info(index)))
+
+
+def _inputs_of_two(op: Operator, auxiliary: int, weights: Sequence[int], *, is_major: bool) -> tuple[list[Value], bool]:
+    """Return what the forward and the backward cell run over, (time, batch, …), and whether auxiliary features are joined to both.
+
+    An auxiliary input without weights of its own is what the backward cell runs over; one with weights goes to both cells.
+
+    Args:
+        op: the operator.
+        auxiliary: the place of its auxiliary input.
+        weights: the places of the weights of that.
+        is_major: whether time is the first axis.
+    """
+    places = [0, auxiliary] if op.has(auxiliary) else [0]
+    inputs = [op.real(index) if is_major else op.build.transpose(op.real(index), (1, 0, 2)) for index in places]
+    given = [index for index in weights if op.has(index)]
+    if not given:
+        return [inputs[0], inputs[-1]], False
+    if len(inputs) == 1:
+        op.refuse(f"input {given[0]} has weights of an auxiliary input, and that is left out")
+    return [op.build.node("Concat", *inputs, axis=2)] * 2, True
+
+
+def _widened(op: Operator, columns: Sequence[Value], auxiliary: int, *, coupled: bool) -> list[Value]:
+    """Return the weights of four gates with those of auxiliary features, inputs from `auxiliary` on, as further columns."""
+    more = [None if gate == 0 and coupled else op.real(auxiliary + gate) for gate in range(4)]
+    assert more[1] is not None
+    more[0] = _opposite(op.build, more[1]) if more[0] is None else more[0]
+    return [op.build.node("Concat", *pair, axis=1) for pair in zip(columns, more, strict=True)]
 
 
 def _put_two(op: Operator, made: Sequence[Value], *, merges: bool) -> None:
