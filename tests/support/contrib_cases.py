@@ -56,6 +56,7 @@ DynamicQuantizeLSTM(x: float[2, 1, 3] | w: uint8[1, 3, 8] | r: uint8[1, 2, 8] | 
 DynamicQuantizeMatMul(x: float[2, 4] | y: uint8[4, 3] | a: float[] | b: uint8[])
 DynamicTimeWarping({_ROW})
 EmbedLayerNormalization(i: int32[1, 3] | s: int32[1, 3] | w: float[5, 4] | p: float[3, 4] | t: float[2, 4] | g: float[4] | b: float[4])
+EngramGate(k: float[1, 2, 2, 4] | q: float[1, 2, 2, 4] | v: float[1, 2, 4] | s: float[2, 4] | t: float[2, 4] | u: float[2, 4])
 ExpandDims({_ROW} | a: int32[])
 AttnLSTM(x: float[2, 1, 2] | w: float[1, 8, 5] | r: float[1, 8, 2] | _ | _ | _ | _ | _ | q: float[1, 2, 2] | m: float[1, 3, 2] | v: float[1, 2] | n: float[1, 4, 3]) hidden_size = 2
 BifurcationDetector(a: int64[4] | b: int64[2] | i: int64[1] | p: int64[4])
@@ -73,6 +74,8 @@ GatherND({_ROW} | i: int64[2, 2])
 Gelu({_ROW})
 GridSample(x: float[1, 2, 3, 3] | g: float[1, 2, 2, 2]) mode = "bilinear", align_corners = 1
 GroupQueryAttention(q: float[1, 2, 8] | {_CACHE} | s: int32[1] | t: int32[]) num_heads = 2, kv_num_heads = 1
+HyperConnectionPostMix(x: float[2, 2, 4] | b: float[2, 4] | p: float[2, 2] | s: float[2, 2, 2])
+HyperConnectionPreMix(x: float[2, 2, 4] | p: float[2, 2, 1]) reduction_scale = 0.5
 Inverse(x: float[2, 3, 3])
 LinearAttention(q: float[1, 3, 4] | k: float[1, 3, 4] | v: float[1, 3, 4] | s: float[1, 2, 2, 2] | d: float[1, 3, 2] | b: float[1, 3, 2]) q_num_heads = 2, kv_num_heads = 2
 LinearAttentionGate(a: float[1, 2, 4] | d: float[4] | e: float[4] | b: float[1, 2, 4])

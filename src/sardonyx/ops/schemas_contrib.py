@@ -75,6 +75,8 @@ DynamicQuantizeMatMul(A:T1 B:T2 b_scale:T1 b_zero_point:T2? bias:T1?) -> Y:T1 |
 DynamicTimeWarping(input:F) -> output:I |
 EmbedLayerNormalization(input_ids:T1 segment_ids:T1? word_embedding:T position_embedding:T segment_embedding:T? gamma:T beta:T
   mask:T1? position_ids:T1?) -> output:T mask_index:T1? embedding_sum:T? | epsilon:FLOAT=1e-12 mask_index_type:INT=0
+EngramGate(key:T query:T value:T key_norm_scale:T query_norm_scale:T conv_norm_scale:T?) -> output:T gated_value_normed:T? |
+  epsilon:FLOAT=1e-05
 ExpandDims(X:T axis:tensor(int32)) -> Y:T |
 FastGelu(X:T bias:T?) -> Y:T |
 FusedConv(X:T W:T B:T? Z:T?) -> Y:T | auto_pad:STRING='NOTSET' kernel_shape:INTS dilations:INTS strides:INTS pads:INTS group:INT=1
@@ -100,6 +102,8 @@ GroupQueryAttention(query:T key:T? value:T? past_key:T_CACHE? past_value:T_CACHE
   scale:FLOAT softcap:FLOAT=0.0 local_window_size:INT=-1 do_rotary:INT=0 rotary_interleaved:INT=0 smooth_softmax:INT=-1
   qk_output:INT=0 k_quant_type:STRING='NONE' v_quant_type:STRING='NONE' kv_cache_bit_width:INT=0 causal:INT=1
   qk_norm_epsilon:FLOAT=1e-06 sliding_window_cache:INT=0
+HyperConnectionPostMix(streams:T block_output:T post_mix:M stream_mix:M?) -> output:T | num_branches:INT=0
+HyperConnectionPreMix(streams:T pre_mix:M) -> output:T | num_branches:INT=0 reduction_scale:FLOAT=1.0
 Inverse(X:T) -> Y:T |
 LinearAttention(query:T key:T value:T past_state:S? decay:T? beta:T?) -> output:T present_state:S | chunk_size:INT=64
   kv_num_heads:INT! q_num_heads:INT! scale:FLOAT=0.0 state_window:INT=0 update_rule:STRING='gated_delta'

@@ -92,6 +92,9 @@ FAMILIES: Mapping[str, str] = {
         "com.microsoft.BeamSearch com.microsoft.GreedySearch com.microsoft.Sampling com.microsoft.WhisperBeamSearch"
     ),
     "contrib.group_query_attention": "com.microsoft.GroupQueryAttention com.microsoft.SparseAttention",
+    "contrib.hyper_connection": (
+        "com.microsoft.EngramGate com.microsoft.HyperConnectionPostMix com.microsoft.HyperConnectionPreMix"
+    ),
     "contrib.linear_attention": "LinearAttention com.microsoft.LinearAttention",
     "contrib.matmul": (
         "com.microsoft.DynamicQuantizeMatMul com.microsoft.FusedConv com.microsoft.FusedGemm com.microsoft.FusedMatMul "
