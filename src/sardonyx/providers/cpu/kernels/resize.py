@@ -22,6 +22,7 @@ from sardonyx.ops.views.inputs import COMPUTED, Computed, Inputs, constants
 from sardonyx.ops.views.resize import Resize
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.kernels.images.nearest import resample_nearest, takes_nearest
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import constant_of, moved_as, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
@@ -300,8 +301,10 @@ def _resample(low: Lowering, group: Group, data: Buffer, result: Buffer, axes: S
     """Add the steps that make the tables of `axes` and resample by them."""
     tables = [buffer for axis in axes for buffer in _table(low, group, data.shape[axis.place], axis, spec)]
     before, after = data.shape[: axes[0].place], data.shape[axes[-1].place + 1 :]
+    if spec.taps == NEAREST and takes_nearest(low, spec.element, after):
+        resample_nearest(low, group, (data, result), [axis.place for axis in axes], tables, spec.element)
+        return
     symbol = low.kernel(ResizeKernel(spec.element, spec.taps, len(axes), product(after) == 1))
-
     lengths, outputs = tuple(data.shape[axis.place] for axis in axes), tuple(axis.output for axis in axes)
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
