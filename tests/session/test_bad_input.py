@@ -128,3 +128,18 @@ def test_an_operator_of_a_later_opset_is_refused(provider: str, opset: int, call
     text = f"graph(x: float[2, 2]) -> (y) {{\ny = {call}\n}}"
     with pytest.raises(ort.InvalidGraph, match="exists only from opset"):
         ort.InferenceSession(to_bytes(model(text, opset=opset)), providers=[provider])
+
+
+@pytest.mark.parametrize("provider", ["CPUExecutionProvider", "ReferenceExecutionProvider"])
+@pytest.mark.parametrize(
+    ("domain", "op_type"), [("", "LayerNormalization"), ("com.microsoft", "Gelu"), ("ai.onnx.ml", "Normalizer")]
+)
+@pytest.mark.parametrize("opset", [0, -1])
+def test_an_opset_before_the_first_has_no_operators(domain: str, op_type: str, opset: int, provider: str) -> None:
+    """Nothing says what shape their results have: what the file declares would be believed."""
+    values = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2, 8]) for name in "xwy"]
+    node = helper.make_node(op_type, ["x"] if domain else ["x", "w"], ["y"], domain=domain)
+    graph = helper.make_graph([node], "early", values[:2], values[2:])
+    early = helper.make_model(graph, opset_imports=[helper.make_opsetid(domain, opset)], ir_version=8)
+    with pytest.raises(ort.InvalidGraph, match=rf"exists only from opset \d+ of .*, the model imports {opset}"):
+        ort.InferenceSession(early.SerializeToString(), providers=[provider])

@@ -54,7 +54,8 @@ def find_schema(domain: str, op_type: str, version: int) -> OpSchema | None:
     if custom is not None:
         return custom.schema
     key = domain, op_type
-    return CONTRIB_SCHEMAS.get(key) or table().find(domain, op_type, version) or OLDER_SCHEMAS.get(key)
+    found = CONTRIB_SCHEMAS.get(key) or table().find(domain, op_type, version) or OLDER_SCHEMAS.get(key)
+    return found if found is not None and found.since_version <= version else None
 
 
 def is_built_in(domain: str, op_type: str) -> bool:
@@ -106,8 +107,9 @@ def unknown_operator(domain: str, op_type: str, version: int) -> str:
     if domain not in known_domains():
         return f"operator {label}{_unknown_domain(domain, op_type, own)}"
     names = _operator_names(domain)
-    if op_type in names:
-        return f"operator {label} exists only from opset {names[op_type]} of {domain or 'ai.onnx'} on, the model imports {version}"
+    first = _first_version(domain, op_type)
+    if first is not None:
+        return f"operator {label} exists only from opset {first} of {domain or 'ai.onnx'} on, the model imports {version}"
     close = difflib.get_close_matches(op_type, names, n=3)
     others = [name for name in known_domains() if name != domain and op_type in _operator_names(name)]
     hints = [f"did you mean {' or '.join(close)}?"] if close else []
@@ -132,8 +134,17 @@ def _unknown_domain(domain: str, op_type: str, own: Mapping[tuple[str, str], str
 
 
 def is_too_new(domain: str, op_type: str) -> bool:
-    """Return whether an operator without a schema at some version is one of the standard, which has it from a later version on."""
-    return not domain and op_type in _operator_names(domain)
+    """Return whether an operator without a schema at some version is a built-in one, which exists from a later version on.
+
+    No shape function says what such a node makes, so nothing may be computed of the shapes that a file declares for it.
+    """
+    return _first_version(domain, op_type) is not None
+
+
+def _first_version(domain: str, op_type: str) -> int | None:
+    """Return the version that a built-in operator appeared in, or None for others."""
+    older = OLDER_SCHEMAS.get((domain, op_type))
+    return _operator_names(domain).get(op_type) if older is None else older.since_version
 
 
 @functools.cache
