@@ -70,6 +70,11 @@ def test_empty_and_strided_inputs(name):
     np.testing.assert_array_equal(run_op(name, x[::2, ::3]), run_op(name, x[::2, ::3].copy()))
 
 
+def test_leaky_relu_multiplies_only_what_is_negative():
+    """An infinite slope is no factor of the rest, which would make NaN of 0."""
+    np.testing.assert_array_equal(run_op("LeakyRelu", np.array([-1, 0, 1], np.float32), alpha=np.inf), [-np.inf, 0, 1])
+
+
 def test_sigmoid_does_not_overflow():
     """Far out, Sigmoid is exactly 0 and 1."""
     np.testing.assert_array_equal(run_op("Sigmoid", np.array([-1e4, 1e4], np.float32)), [0, 1])

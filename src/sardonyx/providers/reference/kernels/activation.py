@@ -61,9 +61,8 @@ def leaky_relu(_node: Call, x: Array, *, alpha: float = 0.01) -> Array:
     """Return x where x >= 0, alpha x elsewhere; same shape and type out. ONNX LeakyRelu-1 to LeakyRelu-16."""
 
     def body(x: Array, out: Array) -> None:
-        np.clip(x, -np.inf, 0.0, out=out)
-        np.multiply(out, alpha, out=out)
-        np.add(out, np.clip(x, 0.0, np.inf), out=out)
+        np.multiply(x, alpha, out=out)
+        np.copyto(out, x, where=x >= 0)
 
     return map_blocks(body, x)
 
