@@ -91,8 +91,8 @@ def test_the_functions_of_a_model_are_copied_too() -> None:
     assert [len(function.graph) for function in given.functions.values()] == [1]
 
 
-@pytest.mark.parametrize(("size_bytes", "is_large"), [(1 << 10, False), (1 << 20, True)])
-def test_models_of_a_mebibyte_may_have_thousands_of_nodes(size_bytes: int, is_large: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("size_bytes", "is_large"), [(1 << 10, False), (1 << 16, True)])
+def test_models_of_64_kibibytes_may_have_thousands_of_nodes(size_bytes: int, is_large: bool, tmp_path: Path) -> None:
     """As bytes or as a file; one that is not there has none."""
     content = bytes(size_bytes)
     (tmp_path / "model.onnx").write_bytes(content)

@@ -22,6 +22,10 @@ _SMALL_BYTES = 1 << 20
 """Bytes that are worth no care: the model of a session that has them can always be read again."""
 
 _MANY_NODES = 2000
+"""Nodes from which on full garbage collections take longer than a signal may wait."""
+
+_MANY_NODES_BYTES = 1 << 16
+"""Bytes of a file that may have so many: a node takes 20 to 40."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,17 +66,17 @@ class Source:
         return model
 
     def may_be_large(self) -> bool:
-        """Return whether the model may have thousands of nodes: where its file or its bytes take a MiB, weights within included."""
+        """Return whether the model may have thousands of nodes: its file or its bytes take 64 KiB, weights within included."""
         if isinstance(self.given, Model):
             return len(self.given.graph) >= _MANY_NODES
         if isinstance(self.given, (bytes, bytearray, memoryview)):
-            return len(self.given) >= _SMALL_BYTES
+            return len(self.given) >= _MANY_NODES_BYTES
         if isinstance(self.given, (str, os.PathLike)):
             with contextlib.suppress(OSError, ValueError):
-                return os.stat(self.given).st_size >= _SMALL_BYTES
+                return os.stat(self.given).st_size >= _MANY_NODES_BYTES
             return False
         size_bytes = getattr(self.given, "ByteSize", None)
-        return size_bytes is not None and size_bytes() >= _SMALL_BYTES
+        return size_bytes is not None and size_bytes() >= _MANY_NODES_BYTES
 
     def check(self) -> None:
         """Raise Fail where a file of the model is not what it was when it was read before."""
