@@ -207,7 +207,9 @@ class _Assigner:
         """Give a provider the nodes of a claim that are free; a fused one as a whole, or not at all."""
         free = [node for node in capability.nodes if node not in self._units]
         if not capability.fused:
-            self._units.update((node, Unit(provider, dataclasses.replace(capability, nodes=(node,)))) for node in free)
+            for node in free:
+                own = capability if len(capability.nodes) == 1 else dataclasses.replace(capability, nodes=(node,))
+                self._units[node] = Unit(provider, own)
             return
         taken = next((node for node in capability.nodes if node in self._units), None)
         if taken is None:

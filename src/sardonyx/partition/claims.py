@@ -94,7 +94,9 @@ def _checked(answer: object, offered: set[Node], graph: Graph) -> tuple[Claims, 
         if not all(isinstance(item, Iterable) for item in listed):
             return Claims(), f"claims {capability!r:.200}; nodes and reads are tuples: Capability((node,))"
         check_cancelled()
-        claimed.append(dataclasses.replace(capability, nodes=tuple(capability.nodes), reads=tuple(capability.reads)))
+        if type(capability.nodes) is not tuple or type(capability.reads) is not tuple:
+            capability = dataclasses.replace(capability, nodes=tuple(capability.nodes), reads=tuple(capability.reads))
+        claimed.append(capability)
     problems = (_problem_of_claim(capability, offered, graph) for capability in claimed)
     return Claims(claimed, answer.declined), next((problem for problem in problems if problem is not None), None)
 

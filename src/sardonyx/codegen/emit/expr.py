@@ -269,6 +269,8 @@ def substitute(expr: ElementExpr, arguments: Mapping[int, ElementExpr]) -> Eleme
 
 def rebuild(expr: ElementExpr, replace: Callable[[ElementExpr], ElementExpr]) -> ElementExpr:
     """Return the tree with each node replaced, operands first: `replace` gets a node whose operands are replaced already."""
+    if not expr.operands:
+        return replace(expr)
     made: dict[int, ElementExpr] = {}
     for node in _operands_first([expr]):
         operands = tuple([made[id(operand)] for operand in node.operands])
@@ -279,6 +281,8 @@ def rebuild(expr: ElementExpr, replace: Callable[[ElementExpr], ElementExpr]) ->
 
 def has_primitive(expr: ElementExpr, primitive: str) -> bool:
     """Return whether a node of the tree is this primitive."""
+    if not expr.operands:
+        return expr.primitive == primitive
     return any(node.primitive == primitive for node in _operands_first([expr]))
 
 

@@ -98,9 +98,17 @@ def _require_defined(op_type: str, operands: Operands) -> None:
 
 def expression_key(outputs: Sequence[ElementExpr]) -> str:
     """Return text that two lists of expressions share if, and only if, they compute the same."""
+    if len(outputs) == 1 and not outputs[0].operands:
+        return _leaf_key(outputs[0].primitive, outputs[0].type, repr(outputs[0].value))
     steps, results = number(outputs)
     words = (f"{step.primitive}:{step.type}:{step.type.kind.value}:{step.operands}:{step.value}" for step in steps)
     return ";".join(words) + f"->{results}"
+
+
+@functools.lru_cache(maxsize=1024)
+def _leaf_key(primitive: str, kind: Type, value: str) -> str:
+    """Return the key of one leaf: what each product without a tail stores."""
+    return f"{primitive}:{kind}:{kind.kind.value}:():{value}->[0]"
 
 
 def expression_symbol(target: Target, prefix: str, outputs: Sequence[ElementExpr], *parts: str) -> str:

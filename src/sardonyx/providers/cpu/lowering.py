@@ -264,10 +264,24 @@ class Lowering:
         name = "+".join(node.op_type for node in group.nodes)
         place = place_of(group.node)
         nodes = tuple(self.places[node] for node in group.nodes if node in self.places)
-        launch = KernelLaunch(name, place, symbol, tuple(buffers), tuple(writes), plan, tuple(in_place), pitched, nodes)
-        scalars = self._scalars.get(group, ())
-        launch = dataclasses.replace(launch, together=together, failure=failure, scalars=scalars, control=control)
-        self.steps.append(dataclasses.replace(launch, shares=tuple(shares), unless=unless))
+        launch = KernelLaunch(
+            name,
+            place,
+            symbol,
+            tuple(buffers),
+            tuple(writes),
+            plan,
+            tuple(in_place),
+            pitched,
+            nodes,
+            failure,
+            together,
+            self._scalars.get(group, ()),
+            unless,
+            tuple(shares),
+            control,
+        )
+        self.steps.append(launch)
 
     def move(
         self,
