@@ -101,6 +101,17 @@ def test_nothing_to_resize_is_a_view() -> None:
     same(body, (2, 3))
 
 
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_axes_that_keep_their_length_keep_their_elements(mode: str) -> None:
+    """With aligned corners too, where place * (length - 1) / (length - 1) is not the place in float32."""
+    how = f'{{mode = "{mode}", coordinate_transformation_mode = "align_corners", nearest_mode = "floor"}}'
+    x = filled((1, 5000, 2))
+    for given in ("s: float[3] = [1, 1, 2] y = Resize(x, _, s)", "s: int64[3] = [1, 5000, 4] y = Resize(x, _, _, s)"):
+        body = f"graph(x: float[N, 5000, 2]) -> (y) {{ {given} {how} }}"
+        for found in (cpu_session(body).run(None, {"x": x})[0], reference(body, {"x": x})[0]):
+            np.testing.assert_array_equal(found[..., ::3], x)
+
+
 def test_empty_images() -> None:
     """Nothing becomes nothing; an empty axis cannot grow."""
     same("graph(x: float[N, 3, H]) -> (y) { s: float[3] = [1, 1, 2] y = Resize(x, _, s) }", (0, 3, 4), (1, 3, 0))

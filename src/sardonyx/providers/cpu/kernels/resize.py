@@ -65,6 +65,8 @@ def _pytorch_half_pixel(axis: _Lengths) -> TableWords:
 def _align_corners(axis: _Lengths) -> TableWords:
     if axis.output <= 1:
         return TableWords(axis.size, axis.output, factor=0.0)
+    if axis.scale == 1.0:
+        return TableWords(axis.size, axis.output)
     divisor = float(np.float32(axis.scale * axis.size - 1))
     return TableWords(axis.size, axis.output, factor=float(np.float32(axis.size - 1)), divisor=divisor)
 
@@ -96,7 +98,7 @@ _COORDINATES: Mapping[str, Callable[[_Lengths], TableWords]] = {
 }
 """coordinate_transformation_mode -> coordinates in the input, in float32 (ONNX Resize-19; the last of Resize-11)."""
 
-_KEEPS_SAME_SIZE = ("asymmetric", "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel")
+_KEEPS_SAME_SIZE = ("align_corners", "asymmetric", "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel")
 """The modes under which an axis that keeps its size keeps its elements."""
 
 _ROUNDINGS = {"floor": (0.0, False), "ceil": (0.0, True), "round_prefer_floor": (-0.5, True), "round_prefer_ceil": (0.5, False)}

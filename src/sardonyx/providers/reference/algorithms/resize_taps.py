@@ -59,7 +59,11 @@ def _pytorch_half_pixel(x: Array, axis: AxisResize) -> Array:
 
 def _align_corners(x: Array, axis: AxisResize) -> Array:
     """Map as the cases that come with the standard do: a fractional scale * size counts as the output's length."""
-    return x * np.float32(axis.size - 1) / np.float32(axis.scale * axis.size - 1) if axis.output > 1 else np.zeros_like(x)
+    if axis.output <= 1:
+        return np.zeros_like(x)
+    if axis.scale == 1.0:
+        return x
+    return x * np.float32(axis.size - 1) / np.float32(axis.scale * axis.size - 1)
 
 
 def _asymmetric(x: Array, axis: AxisResize) -> Array:
