@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sardonyx.held_memory import HeldKind, HeldMemory, common_bytes, held_array, held_part, union_bytes
+from sardonyx.held_memory import HeldKind, HeldMemory, common_bytes, held_array, union_bytes
 
 
 def _block(first: int, end: int) -> HeldMemory:
@@ -54,10 +54,3 @@ def test_a_mapping_without_a_file_is_memory() -> None:
 def test_what_is_no_array_holds_nothing() -> None:
     """Lists, None and empty arrays have no bytes."""
     assert [held_array(value, HeldKind.WEIGHTS).size_bytes for value in ([1], None, np.zeros((0, 3)))] == [0, 0, 0]
-
-
-def test_a_part_counts_by_itself() -> None:
-    """Where all of its owner is counted, part by part."""
-    owner = np.zeros((100, 100), np.float32)
-    found = held_part(owner[3:5], HeldKind.WEIGHTS)
-    assert (found.address, found.size_bytes) == (owner[3:].ctypes.data, 800)

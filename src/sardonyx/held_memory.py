@@ -10,9 +10,9 @@ from typing import cast
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.dtypes import Array, OnnxValue
+from sardonyx.dtypes import OnnxValue
 
-__all__ = ["HeldKind", "HeldMemory", "common_bytes", "held_array", "held_part", "union_bytes"]
+__all__ = ["HeldKind", "HeldMemory", "common_bytes", "held_array", "union_bytes"]
 
 
 class HeldKind(enum.Enum):
@@ -59,11 +59,6 @@ def held_array(array: OnnxValue, kind: HeldKind) -> HeldMemory:
         owner = inner
     whole = owner if isinstance(owner, np.ndarray) else np.frombuffer(cast("bytes", owner), np.uint8)
     return HeldMemory(kind, whole.ctypes.data, whole.nbytes)
-
-
-def held_part(array: Array, kind: HeldKind) -> HeldMemory:
-    """Return the memory of a dense array's own elements, where all else of what it is a part of is counted too."""
-    return HeldMemory(kind, array.ctypes.data, array.nbytes)
 
 
 def union_bytes(blocks: Iterable[HeldMemory]) -> int:

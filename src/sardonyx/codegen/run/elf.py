@@ -21,12 +21,11 @@ import struct
 import sys
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sardonyx.errors import Fail
 from sardonyx.forks import without_fork
 from sardonyx.held_memory import HeldKind, HeldMemory
-from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["MAGIC", "Image", "Pages", "functions_outside", "is_supported"]
 
@@ -63,8 +62,7 @@ def functions_outside(machine_code: bytes) -> list[str]:
         raise Fail(f"{len(machine_code)} bytes are no whole ELF object: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
+class _Section(NamedTuple):
     kind: int
     flags: int
     start: int
@@ -74,8 +72,7 @@ class _Section:
     alignment: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Symbol:
+class _Symbol(NamedTuple):
     name: str
     binding: int
     section: int

@@ -17,7 +17,7 @@ from sardonyx.codegen.run.jit import Engine
 from sardonyx.config import guards_memory
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument, SardonyxError, SizesNotInferred, locating
-from sardonyx.held_memory import HeldKind, HeldMemory, held_array, held_part
+from sardonyx.held_memory import HeldKind, HeldMemory, held_array
 from sardonyx.ir import Dim, Shape, Value
 from sardonyx.ir.shape import symbols_in
 from sardonyx.native_program import NativeCall, NativeGrowth
@@ -362,8 +362,10 @@ class CpuProgram:
         packs = {id(pack) for pack in self.packs}
         arrays = [buffer.constant for buffer in self._storage.homes if buffer.constant is not None]
         kinds = [HeldKind.PACKED_WEIGHTS if id(array) in packs else HeldKind.WEIGHTS for array in arrays]
-        held = held_part if self.lies_in_one_block else held_array
-        constants = [held(array, kind) for array, kind in zip(arrays, kinds, strict=True)]
+        if self.lies_in_one_block:  # all of the block is counted, part by part
+            constants = [HeldMemory(kind, address_of(array), array.nbytes) for array, kind in zip(arrays, kinds, strict=True)]
+        else:
+            constants = [held_array(array, kind) for array, kind in zip(arrays, kinds, strict=True)]
         return [*constants, *(block for engine in self._engines for block in engine.memory)]
 
     def binding_bytes(self, bound: Bound) -> int:
