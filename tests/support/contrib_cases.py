@@ -88,6 +88,7 @@ MatMulNBitsQkv(x: float[2, 32] | _ | n: float[32] | w: uint8[4, 1, 16] | s: floa
 MaxpoolWithMask(x: float[1, 2, 4, 4] | m: int32[1, 1, 4, 4]) kernel_shape = [2, 2]
 MurmurHash3(x: int64[2, 3]) seed = 7
 MoE(x: float[2, 4] | r: float[2, 2] | w: float[2, 6, 4] | _ | v: float[2, 4, 6]) k = 1
+MoEGroupRouter(x: float[3, 8] | b: float[8]) top_k = 2, n_group = 4, topk_group = 2
 MRotaryEmbedding(x: float[1, 2, 3, 8] | p: int64[3, 1, 3] | c: float[4, 4] | s: float[4, 4]) mrope_section = [2, 1, 1]
 MultiHeadAttention(q: float[1, 2, 4] | k: float[1, 3, 4] | v: float[1, 3, 4] | b: float[12] | m: int32[1, 3]) num_heads = 2
 NGramRepeatBlock(i: int64[2, 5] | s: float[2, 4]) ngram_size = 2

@@ -57,7 +57,7 @@ FAMILIES: dict[str, str] = {
     "contrib/matmul": "DynamicQuantizeMatMul FusedConv FusedGemm FusedMatMul FusedMatMulActivation "
     "MatMulBlockQuantizedFp4Weight MatMulBlockQuantizedFp8Weight MatMulBnb4 MatMulFpQ4 MatMulInteger16 "
     "MatMulIntegerToFloat MatMulNBits SparseToDenseMatMul TransposeMatMul",
-    "contrib/moe": "MoE QMoE",
+    "contrib/moe": "MoE MoEGroupRouter QMoE",
     "contrib/normalize": "BiasSoftmax BranchwiseRMSNorm EmbedLayerNormalization GatedRMSNorm QEmbedLayerNormalization "
     "SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization",
     "contrib/projection": "MatMulNBitsMlp MatMulNBitsQkv",

@@ -128,6 +128,8 @@ MoE(input:T router_probs:T fc1_experts_weights:T fc1_experts_bias:T? fc2_experts
   fc3_experts_weights:T? fc3_experts_bias:T?) -> output:T | activation_alpha:FLOAT=1.0 activation_beta:FLOAT=0.0
   activation_type:STRING='relu' k:INT=1 normalize_routing_weights:INT=0 swiglu_fusion:INT=0 swiglu_limit:FLOAT
   use_sparse_mixer:INT=0
+MoEGroupRouter(logits:T expert_bias:tensor(float) projection_weight:T?) -> router_probs:T? selection_scores:tensor(float)?
+  router_weights:tensor(float)? | top_k:INT! n_group:INT=1 topk_group:INT=1 group_topk:INT=2 router_sentinel:FLOAT=-10000.0
 MultiHeadAttention(query:T key:T? value:T? bias:T? key_padding_mask:M? attention_bias:T? past_key:T? past_value:T?
   past_sequence_length:M? cache_indirection:M?) -> output:T present_key:T? present_value:T? qk:QK? | num_heads:INT! scale:FLOAT
   mask_filter_value:FLOAT=-10000.0 unidirectional:INT=0

@@ -103,6 +103,7 @@ FAMILIES: Mapping[str, str] = {
     ),
     "contrib.matmul_bnb4": "com.microsoft.MatMulBnb4",
     "contrib.moe": "com.microsoft.MoE com.microsoft.QMoE",
+    "contrib.moe_router": "com.microsoft.MoEGroupRouter",
     "contrib.normalize": (
         "SimplifiedLayerNormalization com.microsoft.BiasSoftmax com.microsoft.BranchwiseRMSNorm "
         "com.microsoft.EmbedLayerNormalization com.microsoft.GatedRMSNorm com.microsoft.QEmbedLayerNormalization "
