@@ -91,6 +91,7 @@ MoE(x: float[2, 4] | r: float[2, 2] | w: float[2, 6, 4] | _ | v: float[2, 4, 6])
 MoEGroupRouter(x: float[3, 8] | b: float[8]) top_k = 2, n_group = 4, topk_group = 2
 MRotaryEmbedding(x: float[1, 2, 3, 8] | p: int64[3, 1, 3] | c: float[4, 4] | s: float[4, 4]) mrope_section = [2, 1, 1]
 MultiHeadAttention(q: float[1, 2, 4] | k: float[1, 3, 4] | v: float[1, 3, 4] | b: float[12] | m: int32[1, 3]) num_heads = 2
+NGramHashMapping(i: int64[2, 3] | m: int64[3] | n: int64[4] | p: int64[2, 2] | o: int64[4] | e: int64[] | s: int32[2, 3]) max_ngram_size = 3, n_head_per_ngram = 2, pad_id = 7
 NGramRepeatBlock(i: int64[2, 5] | s: float[2, 4]) ngram_size = 2
 NhwcMaxPool(x: uint8[1, 4, 4, 2]) kernel_shape = [2, 2], strides = [2, 2]
 Pad({_ROW} | p: int64[4] | v: float[]) mode = "constant"
@@ -121,6 +122,7 @@ TransposeMatMul(x: float[2, 3] | y: float[4, 3]) transB = 1
 Trilu(x: float[3, 3] | k: int64[]) upper = 0
 UnfoldTensor({_ROW}) dim = 1, size = 2, step = 1
 Unique(x: float[5])
+VarlenNGramHashMapping(i: int64[4] | m: int64[3] | n: int64[4] | c: int32[3] | p: int64[2, 2] | o: int64[4] | e: int64[] | s: int32[4]) max_ngram_size = 3, n_head_per_ngram = 2, pad_id = 7
 WordConvEmbedding(x: int32[2, 4] | w: float[3, 1, 2, 2] | b: float[3] | c: float[2, 2])
 """
 
@@ -142,7 +144,9 @@ _FED = {
     "BifurcationDetector": {"i": [1]},
     "CropAndResize": {"c": [2, 2]},
     "GroupQueryAttention": {"s": [1], "t": 2},
+    "NGramHashMapping": {"n": [5, 7, 11, 13]},
     "SparseAttention": {"r": [[0, 1]], "c": [[0]], "s": [2], "t": [2]},
+    "VarlenNGramHashMapping": {"n": [5, 7, 11, 13], "c": [0, 1, 4]},
 }
 """What must be certain numbers."""
 

@@ -53,6 +53,7 @@ FAMILIES: dict[str, str] = {
     "contrib/experimental": "Affine Crop DynamicSlice ImageScaler ParametricSoftplus Scale ScaledTanh",
     "contrib/elementwise": "BiasAdd BiasGelu BiasSplitGelu FastGelu GatedAdd LinearAttentionGate QuickGelu ScaledSiLU",
     "contrib/generation": "BeamSearch GreedySearch Sampling WhisperBeamSearch",
+    "contrib/hashing": "NGramHashMapping VarlenNGramHashMapping",
     "contrib/hyper_connection": "EngramGate HyperConnectionPostMix HyperConnectionPreMix",
     "contrib/matmul": "DynamicQuantizeMatMul FusedConv FusedGemm FusedMatMul FusedMatMulActivation "
     "MatMulBlockQuantizedFp4Weight MatMulBlockQuantizedFp8Weight MatMulBnb4 MatMulFpQ4 MatMulInteger16 "

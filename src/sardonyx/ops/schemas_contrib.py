@@ -134,6 +134,8 @@ MultiHeadAttention(query:T key:T? value:T? bias:T? key_padding_mask:M? attention
   past_sequence_length:M? cache_indirection:M?) -> output:T present_key:T? present_value:T? qk:QK? | num_heads:INT! scale:FLOAT
   mask_filter_value:FLOAT=-10000.0 unidirectional:INT=0
 MurmurHash3(X:T1) -> Y:T2 | positive:INT=1 seed:INT=0
+NGramHashMapping(input_ids:M multipliers:M vocab_sizes:M past_ids:M? head_offsets:M? eos_token_id:M? segment_ids:tensor(int32)?) ->
+  hash_ids:M present_ids:M? | max_ngram_size:INT! n_head_per_ngram:INT! pad_id:INT! reset_on_eos:INT=0
 NGramRepeatBlock(input_ids:Tid scores:T) -> scores_out:T | ngram_size:INT!
 NhwcMaxPool(x:T) -> y:T | auto_pad:STRING='NOTSET' ceil_mode:INT=0 dilations:INTS kernel_shape:INTS! pads:INTS strides:INTS
 Pad(data:T pads:tensor(int64) value:T?) -> output:T | mode:STRING='constant'
@@ -199,6 +201,10 @@ TransposeMatMul(A:T B:T) -> Y:T | alpha:FLOAT=1.0 transA:INT=0 transB:INT=0
 Trilu(X:T k:tensor(int64)?) -> Y:T | upper:INT=1
 UnfoldTensor(input:T) -> output:T | dim:INT=-1 size:INT! step:INT=1
 Unique(x:T) -> y:T idx:tensor(int64) counts:tensor(int64) |
+VarlenNGramHashMapping(input_ids:M multipliers:M vocab_sizes:M cumulative_sequence_length:tensor(int32) past_ids:M? head_offsets:M?
+  eos_token_id:M? segment_ids:tensor(int32)? past_segment_ids:tensor(int32)? capture_count:tensor(int32)?) -> hash_ids:M
+  present_ids:M? present_segment_ids:tensor(int32)? state_update:M? | max_ngram_size:INT! n_head_per_ngram:INT! pad_id:INT!
+  reset_on_eos:INT=0 state_update_capacity:INT=0
 WhisperBeamSearch(input_ids:F max_length:I min_length:I? num_beams:I num_return_sequences:I length_penalty:T? repetition_penalty:T?
   vocab_mask:M? prefix_vocab_mask:M? attention_mask:I? decoder_input_ids:I? logits_processor:I? cross_qk_layer_head:I?
   extra_decoding_ids:I? temperature:T?) -> sequences:I sequences_scores:T? scores:T? cross_qk:V? non_speech_probs:T? |

@@ -5,6 +5,7 @@ from sardonyx.ops.shapes.contrib import attention as attention
 from sardonyx.ops.shapes.contrib import elementwise as elementwise
 from sardonyx.ops.shapes.contrib import experimental as experimental
 from sardonyx.ops.shapes.contrib import generation as generation
+from sardonyx.ops.shapes.contrib import hashing as hashing
 from sardonyx.ops.shapes.contrib import hyper_connection as hyper_connection
 from sardonyx.ops.shapes.contrib import matmul as matmul
 from sardonyx.ops.shapes.contrib import moe as moe

@@ -92,6 +92,7 @@ FAMILIES: Mapping[str, str] = {
         "com.microsoft.BeamSearch com.microsoft.GreedySearch com.microsoft.Sampling com.microsoft.WhisperBeamSearch"
     ),
     "contrib.group_query_attention": "com.microsoft.GroupQueryAttention com.microsoft.SparseAttention",
+    "contrib.hashing": "com.microsoft.NGramHashMapping com.microsoft.VarlenNGramHashMapping",
     "contrib.hyper_connection": (
         "com.microsoft.EngramGate com.microsoft.HyperConnectionPostMix com.microsoft.HyperConnectionPreMix"
     ),
