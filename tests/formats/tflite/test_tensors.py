@@ -79,8 +79,13 @@ def test_scales_that_are_the_same_are_told() -> None:
         (((2, 3), 77), {}, "type: 77 is no TensorType"),
         (
             ((2, 3),),
-            {"quantization": {"details": ("BlockwiseQuantization", {}), "scale": [1.0]}},
-            "details: quantization by blocks",
+            {"quantization": {"details": ("MultiAxisQuantization", {}), "scale": [1.0]}},
+            "details: MultiAxisQuantization is not supported",
+        ),
+        (
+            ((2, 3),),
+            {"quantization": {"details": ("BlockwiseQuantization", {})}},
+            "details.block_size: it is 0",
         ),
     ],
 )

@@ -11,6 +11,7 @@ refuses.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, NoReturn
 
@@ -21,7 +22,7 @@ from sardonyx.dtypes import Array, DataType
 from sardonyx.formats.flat.reader import Table
 from sardonyx.formats.tflite.builder import DOMAIN, GraphBuilder
 from sardonyx.formats.tflite.quantize import dequantized, quantized
-from sardonyx.formats.tflite.tensors import TensorInfo
+from sardonyx.formats.tflite.tensors import INTEGERS, TensorInfo
 from sardonyx.formats.tflite.variables import Handle, Variables
 from sardonyx.ir import Value
 from sardonyx.ir.attribute import AttributeValue
@@ -132,6 +133,35 @@ class Operator:
 
     def raw(self, index: int) -> Value:
         """Return an input as the file has it."""
+        if self.info(index).blocks is not None:
+            self.unsupported(f"input {index} is quantized in blocks; FULLY_CONNECTED and EMBEDDING_LOOKUP take such a one")
+        return self._raw(index)
+
+    def blocks(self, index: int) -> tuple[Value, Value, int] | None:
+        """Return the integers of an input that is quantized in blocks of a row, and its scales; None for any other.
+
+        Returns:
+            The integers (M, K); the scales, float32 (M, K / block); how many elements have one.
+        """
+        info = self.info(index)
+        if info.blocks is None:
+            return None
+        if info.dtype not in INTEGERS or info.rank != 2 or info.shape[1] % info.blocks.size:
+            self.refuse(f"a tensor of {info.dtype} and shape {list(info.shape)} has no blocks of {info.blocks.size} integers")
+        shape = info.shape[0], info.shape[1] // info.blocks.size
+        scales, points = (self._constant_of(number) for number in (info.blocks.scales, info.blocks.zero_points))
+        if scales is None or scales.dtype not in (np.float16, np.float32) or scales.size != math.prod(shape):
+            self.refuse(f"input {index}: tensor {info.blocks.scales} has no floats for its {math.prod(shape)} scales of blocks")
+        if points is not None and points.dtype.kind in "iu" and points.size in (1, scales.size) and points.any():
+            self.unsupported(f"input {index}: its blocks have zero points that are not 0; no kernel of LiteRT reads them")
+        return self._raw(index), self.build.constant(scales.astype(np.float32).reshape(shape)), info.blocks.size
+
+    def _constant_of(self, number: int) -> Array | None:
+        """Return the elements of a tensor of the subgraph; None where it has none in the file."""
+        found = self._values.get(number)
+        return found.constant.numpy() if isinstance(found, Value) and found.constant is not None else None
+
+    def _raw(self, index: int) -> Value:
         info = self.info(index)
         found = self._values.get(info.index)
         if not isinstance(found, Value):

@@ -14,7 +14,16 @@ from sardonyx.formats.tflite.builder import GraphBuilder
 from sardonyx.formats.tflite.tensors import Quantization, TensorInfo
 from sardonyx.ir import Tensor, Value
 
-__all__ = ["dequantized", "dynamic_differences", "dynamic_image", "dynamic_product", "parameters", "quantized", "scaled_bias"]
+__all__ = [
+    "block_product",
+    "dequantized",
+    "dynamic_differences",
+    "dynamic_image",
+    "dynamic_product",
+    "parameters",
+    "quantized",
+    "scaled_bias",
+]
 
 
 _TINY = np.float32(1e-30)
@@ -95,6 +104,23 @@ def dynamic_product(build: GraphBuilder, value: Value, weights: Value, scales: A
         rounded, scale = _symmetric(build, value, axis)
         sums = build.node("MatMulInteger", rounded, weights)
     return build.node("Mul", build.node("Mul", build.cast(sums, DataType.FLOAT), scale), build.constant(scales))
+
+
+def block_product(build: GraphBuilder, value: Value, weights: Value, scales: Value, size: int) -> Value:
+    """Return the product of rows, each rounded to 8 bits by a scale and a zero point of its own, and weights with scales of blocks.
+
+    Args:
+        build: the graph.
+        value: the rows, (N, K).
+        weights: integers, (M, K).
+        scales: float32, (M, K / size).
+        size: how many weights of a row have one scale.
+    """
+    scale, point = _range(build, value, build.ints(-1))
+    steps = build.node("Round", build.node("Add", build.node("Mul", value, build.node("Reciprocal", scale)), point))
+    rounded = build.node("Sub", build.clip(steps, -128, 127), point)
+    columns = build.node("DequantizeLinear", weights, scales, axis=1, block_size=size)
+    return build.node("Mul", build.node("Gemm", rounded, columns, transB=1), scale)
 
 
 def dynamic_image(build: GraphBuilder, value: Value, *, asymmetric: bool) -> tuple[Value, Value | None, Value]:

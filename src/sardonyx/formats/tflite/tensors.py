@@ -17,7 +17,7 @@ from sardonyx.dtypes import Array, DataType
 from sardonyx.formats.flat.reader import Table
 from sardonyx.ir.shape import Shape, symbol
 
-__all__ = ["INTEGERS", "Quantization", "TensorInfo"]
+__all__ = ["INTEGERS", "Blocks", "Quantization", "TensorInfo"]
 
 _TYPES = {
     "FLOAT32": DataType.FLOAT,
@@ -74,6 +74,18 @@ class Quantization:
         )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Blocks:
+    """How a matrix is quantized that has a scale for each so many elements of a row."""
+
+    scales: int
+    """The tensor of the scales, by its number in the subgraph; (rows, blocks of a row)."""
+    zero_points: int
+    """That of the zero points; no such tensor where they are 0."""
+    size: int
+    """How many elements have one scale; at least 1."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class TensorInfo:
     """What a file says about a tensor."""
@@ -95,7 +107,9 @@ class TensorInfo:
     has_shape: bool
     """Whether the file gives a shape at all; an empty one may mean that not even the rank is known."""
     quantization: Quantization | None
-    """What its integers stand for; None for plain numbers."""
+    """What its integers stand for; None for plain numbers, and where there are `blocks`."""
+    blocks: Blocks | None = None
+    """What they stand for where scales are of blocks."""
 
     @staticmethod
     def of(table: Table, index: int) -> TensorInfo:
@@ -112,9 +126,9 @@ class TensorInfo:
         if min(shape, default=0) < 0 or min(signature, default=0) < -1 or math.prod(map(max, shape, (1,) * len(shape))) >= 1 << 62:
             table.refuse("shape", f"{list(shape)} are no sizes")
         known = bool(shape) or table.flag("has_rank") or bool(table.integer("buffer"))
-        return TensorInfo(
-            table, index, table.text("name"), kind, dtype, shape, signature, known, _quantization(table, shape, dtype)
-        )
+        blocks = _blocks(table)
+        scales = _quantization(table, shape, dtype) if blocks is None else None
+        return TensorInfo(table, index, table.text("name"), kind, dtype, shape, signature, known, scales, blocks)
 
     @property
     def rank(self) -> int:
@@ -149,12 +163,22 @@ class TensorInfo:
         return self.dtype is other.dtype and self.quantization.same_as(other.quantization)
 
 
+def _blocks(table: Table) -> Blocks | None:
+    found = table.table("quantization")
+    details = None if found is None else found.union("details")
+    if found is None or details is None:
+        return None
+    if details.name != "BlockwiseQuantization":
+        found.refuse("details", f"{details.name} is not supported; scales may be of a tensor, an axis, or blocks")
+    if details.integer("block_size") < 1:
+        details.refuse("block_size", f"it is {details.integer('block_size')}; a block has elements")
+    return Blocks(details.integer("scales"), details.integer("zero_points"), details.integer("block_size"))
+
+
 def _quantization(table: Table, shape: tuple[int, ...], dtype: DataType) -> Quantization | None:
     found = table.table("quantization")
     if found is None:
         return None
-    if found.union("details") is not None:
-        found.refuse("details", "quantization by blocks or several axes is not supported")
     scales = found.numbers("scale")
     if len(scales) == 0:
         return None

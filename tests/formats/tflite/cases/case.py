@@ -115,3 +115,11 @@ def packed4(array: Array) -> Array:
     flat = array.reshape(-1).astype(np.uint8) & 15
     flat = np.concatenate([flat, np.zeros(len(flat) % 2, np.uint8)])
     return (flat[::2] | flat[1::2] << 4).astype(np.uint8)
+
+
+def blockwise(sketch: Sketch, rows: int, depth: int, size: int) -> int:
+    """Add a matrix of 4 bits with a random scale for each `size` elements of a row; returns its tensor."""
+    scales = sketch.constant(drawn((rows, depth // size), low=0.01, high=0.02).astype(np.float16))
+    details = {"scales": scales, "zero_points": -1, "block_size": size}
+    quantization = {"details": ("BlockwiseQuantization", details)}
+    return sketch.constant(packed4(drawn((rows, depth), "INT4")), kind="INT4", shape=(rows, depth), quantization=quantization)

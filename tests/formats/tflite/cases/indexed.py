@@ -58,6 +58,14 @@ def _gathered() -> Iterator[Case]:
         version=3,
     )
     yield case(
+        "EMBEDDING_LOOKUP int4",
+        "EMBEDDING_LOOKUP",
+        [np.array([2, 0, 1], INT), Q(drawn((4, 6), "INT4"), (0.1, 0), "INT4")],
+        [((3, 6),)],
+        constants=(1,),
+        version=3,
+    )
+    yield case(
         "HASHTABLE_LOOKUP",
         "HASHTABLE_LOOKUP",
         [np.array([7, 2, 9], INT), np.array([2, 5, 7], INT), drawn((3, 4))],

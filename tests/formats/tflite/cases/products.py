@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from formats.tflite.cases.case import Case, Q, case, drawn
+from formats.tflite.cases.case import Case, Q, blockwise, case, drawn
+from support.flat_models import Sketch
 
 
 def cases() -> Iterator[Case]:
@@ -14,6 +15,7 @@ def cases() -> Iterator[Case]:
     yield from _quantized()
     yield from _hybrid()
     yield from _shuffled()
+    yield from _blocks()
 
 
 def _plain() -> Iterator[Case]:
@@ -105,6 +107,25 @@ def _shuffled() -> Iterator[Case]:
             constants=(1, 2),
             version=2,
         )
+
+
+def _blocks() -> Iterator[Case]:
+    """Return products by weights of 4 bits, and a table of such, that have a scale for each 32 elements of a row."""
+    rows, depth, size = 16, 128, 32
+    for count in (1, 3):
+        sketch = Sketch()
+        x, w = sketch.input((count, depth)), blockwise(sketch, rows, depth, size)
+        made = sketch.tensor((count, rows))
+        options = ("FullyConnectedOptions", {})  # the kernel passes over a fused activation
+        sketch.operator("FULLY_CONNECTED", [x, w, sketch.constant(drawn((rows,)))], [made], options, version=12)
+        # the reference kernel leaves its result as it was
+        yield Case(f"FULLY_CONNECTED blocks {count}", sketch.model([made]), [drawn((count, depth))], peer="optimized")
+    sketch = Sketch()
+    places = np.array([5, 0, 15, 5], np.int32)
+    inputs = [sketch.input(places.shape, "INT32"), blockwise(sketch, rows, depth, size)]
+    made = sketch.tensor((len(places), depth))
+    sketch.operator("EMBEDDING_LOOKUP", inputs, [made], version=4)
+    yield Case("EMBEDDING_LOOKUP blocks", sketch.model([made]), [places])
 
 
 def _hybrid() -> Iterator[Case]:

@@ -100,3 +100,44 @@ def test_weights_in_an_unknown_order_are_refused() -> None:
     """The schema has names for two orders and the plain one."""
     with pytest.raises(errors.InvalidFlatBuffer, match="in the order 3"):
         sardonyx.InferenceSession(_shuffled(4, 16, form=3))
+
+
+def _blocks(code: str = "FULLY_CONNECTED", *, depth: int = 4, scales: int = 4, points: int = 0) -> bytes:
+    """Return a model of weights (2, depth) in blocks of 2; all of them are 3."""
+    sketch = Sketch()
+    x = sketch.input((1, depth))
+    details = {
+        "scales": sketch.constant(np.arange(1, scales + 1, dtype=np.float32)),
+        "zero_points": sketch.constant(np.full(scales, points, np.int32)),
+        "block_size": 2,
+    }
+    weights = sketch.constant(np.full((2, depth), 3, np.int8), quantization={"details": ("BlockwiseQuantization", details)})
+    made = sketch.tensor((1, 2))
+    sketch.operator(code, [x, weights, -1], [made], (f"{'FullyConnected' if code[0] == 'F' else 'BatchMatMul'}Options", {}))
+    return sketch.model([made])
+
+
+def test_each_block_of_weights_has_its_scale() -> None:
+    """A row of 1, which 8 bits have exactly, sums 3 x (1 + 2) x 2 and 3 x (3 + 4) x 2."""
+    np.testing.assert_allclose(run(_blocks(), np.ones((1, 4), np.float32))[0], [[18, 42]], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"), [({"depth": 5}, "has no blocks of 2 integers"), ({"scales": 3}, "has no floats for its 4 scales")]
+)
+def test_blocks_and_scales_fit(fields: dict[str, int], message: str) -> None:
+    """Rows are whole blocks, and each has a scale."""
+    with pytest.raises(errors.InvalidFlatBuffer, match=message):
+        sardonyx.InferenceSession(_blocks(**fields))
+
+
+def test_blocks_with_zero_points_are_not_implemented() -> None:
+    """LiteRT's kernels pass over them."""
+    with pytest.raises(errors.NotImplemented, match="zero points that are not 0"):
+        sardonyx.InferenceSession(_blocks(points=1))
+
+
+def test_other_operators_do_not_take_blocks() -> None:
+    """Their integers would pass for numbers."""
+    with pytest.raises(errors.NotImplemented, match="quantized in blocks; FULLY_CONNECTED and EMBEDDING_LOOKUP"):
+        sardonyx.InferenceSession(_blocks("BATCH_MATMUL"))

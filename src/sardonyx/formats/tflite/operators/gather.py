@@ -8,10 +8,12 @@ import numpy as np
 
 from sardonyx.dtypes import DataType
 from sardonyx.formats.tflite.operator import Operator, imports
+from sardonyx.formats.tflite.quantize import scaled
 from sardonyx.ir import Value
 
 __all__ = ["gather", "scatter_nd"]
 
+_NARROW = (DataType.INT4, DataType.INT2)
 _SEGMENTS = {
     "UNSORTED_SEGMENT_MAX": "max",
     "UNSORTED_SEGMENT_MIN": "min",
@@ -56,11 +58,23 @@ def gather_nd(op: Operator) -> None:
 @imports("EMBEDDING_LOOKUP")
 def embedding_lookup(op: Operator) -> None:
     """Choose rows of a table, whose integers may stand for numbers."""
-    info = op.info(1)
-    if info.quantization is not None and info.is_quantized and info.quantization.is_per_tensor:
-        op.put(0, op.real_of(1, op.build.node("Gather", op.raw(1), op.raw(0), axis=0)))
+    info, blocks = op.info(1), op.blocks(1)
+    if blocks is not None:
+        rows, scales = (op.build.node("Gather", part, op.raw(0), axis=0) for part in (_bytes(op, 1, blocks[0]), blocks[1]))
+        value = op.build.node("DequantizeLinear", rows, scales, axis=1, block_size=blocks[2])
+    elif info.quantization is not None and info.is_quantized and info.quantization.is_per_tensor:
+        rows = op.build.node("Gather", _bytes(op, 1, op.raw(1)), op.raw(0), axis=0)
+        dtype = DataType.INT8 if info.dtype in _NARROW else info.dtype
+        value = scaled(op.build, rows, info.quantization, dtype)
     else:
-        op.put(0, op.build.node("Gather", op.real(1), op.raw(0), axis=0))
+        value = op.build.node("Gather", op.real(1), op.raw(0), axis=0)
+    is_halved = op.output(0).dtype is DataType.FLOAT16 and info.dtype is not DataType.FLOAT16
+    op.put(0, op.build.cast(value, DataType.FLOAT16) if is_halved else value)
+
+
+def _bytes(op: Operator, index: int, value: Value) -> Value:
+    """Return integers of an input as bytes where they have fewer bits, which ONNX has no operator to choose from."""
+    return op.build.cast(value, DataType.INT8) if op.info(index).dtype in _NARROW else value
 
 
 @imports("HASHTABLE_LOOKUP")

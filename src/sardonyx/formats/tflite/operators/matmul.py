@@ -9,7 +9,7 @@ import numpy as np
 from sardonyx.dtypes import DataType
 from sardonyx.formats.tflite.operator import ACTIVATION, Operator, Options, imports
 from sardonyx.formats.tflite.operators.conv import bias, integer_weights
-from sardonyx.formats.tflite.quantize import dynamic_product
+from sardonyx.formats.tflite.quantize import block_product, dynamic_product
 from sardonyx.ir import Value
 
 __all__ = ["batch_matmul", "fully_connected"]
@@ -49,7 +49,11 @@ def _plain(op: Operator, options: Options, *, shuffled: bool) -> None:
         op.refuse(f"shuffled weights of {op.info(1).dtype} and shape {list(op.info(1).shape)} are no blocks of 16 rows of floats")
     if op.rank(0) != 2 or op.info(0).signature[1] != depth:
         value = build.reshape(value, (-1, depth))
-    if hybrid:
+    blocks = op.blocks(1)
+    if blocks is not None:
+        value = block_product(build, value, *blocks)
+        value = build.node("Add", value, op.real(2)) if op.has(2) else value
+    elif hybrid:
         columns, scales = integer_weights(op, 1, (1, 0)), op.scales(1)
         asymmetric = options.flag("asymmetric_quantize_inputs")
         value = dynamic_product(build, value, columns, scales, asymmetric=asymmetric)
@@ -57,8 +61,8 @@ def _plain(op: Operator, options: Options, *, shuffled: bool) -> None:
     else:
         weights = op.real(1)
         if shuffled:
-            blocks = build.transpose(build.reshape(weights, (-1, depth, 16)), (0, 2, 1))
-            weights = build.reshape(blocks, (-1, depth))
+            turned = build.transpose(build.reshape(weights, (-1, depth, 16)), (0, 2, 1))
+            weights = build.reshape(turned, (-1, depth))
         value = build.node("Gemm", op.real_of(0, value), weights, bias(op, 2, 1), transB=1)
     value = op.activate(value, options.choice("fused_activation_function", ACTIVATION))
     op.put(0, value)
