@@ -9,7 +9,7 @@ from support.kernels import call
 from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.folds import SUM
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import F32, I32, I64, Type
+from sardonyx.codegen.emit.types import F32, F64, I32, I64, Type
 from sardonyx.codegen.kernels.lines import Along, LineParams
 from sardonyx.codegen.kernels.reduce import (
     CUMULATIVE_BLOCK,
@@ -179,3 +179,61 @@ def test_running_sums_of_rows(engine: Engine, key: str, rows: int, length: int) 
         call(engine, f"{name}_rows_{key}", [given, y, totals], params, 0, tasks)
     np.testing.assert_array_equal(forwards, x.cumsum(1, dtype=dtype))
     np.testing.assert_array_equal(backwards, np.flip(np.flip(x, 1).cumsum(1, dtype=dtype), 1) - x)
+
+
+_SHORT_KINDS: dict[str, Type] = {"float32": F32, "float64": F64, "int32": I32, "int64": I64}
+
+
+@pytest.fixture(scope="module")
+def short_engine(target: Target) -> Engine:
+    """Sums, and the first and last places of extremes."""
+    module = Module(target)
+    for name, kind in _SHORT_KINDS.items():
+        write_reduce(module, f"sum_{name}", Along.ROWS, "sum", kind, argument(0, kind))
+        write_extreme(module, f"first_{name}", Along.ROWS, kind, greatest=True, last=False)
+        write_extreme(module, f"last_{name}", Along.ROWS, kind, greatest=False, last=True)
+    write_reduce(module, "log_sum_exp", Along.ROWS, "log_sum_exp", F32, argument(0, F32))
+    engine = Engine(target)
+    engine.add(module)
+    return engine
+
+
+def _short(engine: Engine, symbol: str, x: Array, kind: type, *more: float) -> Array:
+    """Reduce the rows of x, and see that nothing beside the results is written."""
+    result = np.full(len(x) + 2, 77, kind)
+    params = LineParams(*x.shape[:1], 1, x.shape[1], Along.ROWS)
+    call(engine, symbol, [x, result[1:]], [*params.words(), *more], end=params.tasks())
+    assert result[[0, -1]].tolist() == [77, 77]
+    return result[1:-1]
+
+
+@pytest.mark.parametrize("rows", [0, 1, 31, 32, 101, 9001])
+@pytest.mark.parametrize("length", [1, 2, 3, 8, 10, 16, 17])
+@pytest.mark.parametrize("name", _SHORT_KINDS)
+def test_rows_of_few_elements(short_engine: Engine, name: str, length: int, rows: int) -> None:
+    """Any number of rows, with elements that occur more than once."""
+    x = np.random.default_rng(0).integers(-9, 9, (rows, length)).astype(name)
+    np.testing.assert_array_equal(_short(short_engine, f"sum_{name}", x, x.dtype.type, float(length)), x.sum(1))
+    np.testing.assert_array_equal(_short(short_engine, f"first_{name}", x, np.int64), x.argmax(1))
+    np.testing.assert_array_equal(_short(short_engine, f"last_{name}", x, np.int64), length - 1 - x[:, ::-1].argmin(1))
+
+
+def test_nan_and_infinities(short_engine: Engine) -> None:
+    """NaN is the greatest; infinite rows have infinite logarithms of sums."""
+    x = np.zeros((64, 3), np.float32)
+    x[5] = [1, np.nan, np.nan]
+    x[6] = [-np.inf, -np.inf, -np.inf]
+    x[7] = [0, np.inf, np.inf]
+    assert _short(short_engine, "first_float32", x, np.int64)[5:8].tolist() == [1, 0, 1]
+    found = _short(short_engine, "log_sum_exp", x, np.float32, 3.0)
+    np.testing.assert_array_equal(found[5:8], [np.nan, -np.inf, np.inf])
+    np.testing.assert_allclose(found[8], np.log(3), rtol=1e-6)
+
+
+@pytest.mark.parametrize("length", [4, 7, 16, 17])
+def test_a_row_gives_the_same_bits_wherever_it_is(short_engine: Engine, length: int) -> None:
+    """In a strip of many rows, and alone."""
+    x = (np.random.default_rng(0).standard_normal((75, length)) * 1000).astype(np.float32)
+    found = _short(short_engine, "sum_float32", x, np.float32, float(length))
+    alone = [_short(short_engine, "sum_float32", row[None], np.float32, float(length))[0] for row in x]
+    np.testing.assert_array_equal(found, np.array(alone))

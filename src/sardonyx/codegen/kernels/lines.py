@@ -40,11 +40,14 @@ __all__ = [
     "ExtraOperand",
     "LineParams",
     "Operands",
+    "ReducedStrip",
     "RowStrip",
     "Strip",
     "Term",
     "VectorPosition",
+    "row_strips",
     "strips",
+    "task_rows",
     "write_lines",
 ]
 
@@ -117,8 +120,8 @@ Term = Callable[[VectorPosition], Register]
 """What is folded at a place; may also write there. It is called once for each place."""
 
 
-class Strip(Protocol):
-    """Some folds that are computed side by side."""
+class ReducedStrip(Protocol):
+    """Some folds that are computed side by side, and of which only the results are written."""
 
     count: Register
     """How many elements each fold takes in, as an integer."""
@@ -135,14 +138,21 @@ class Strip(Protocol):
         `chains` says how many independent ones each fold is made of: 2, or 1 for terms that take long themselves.
         """
 
-    def fold_all(self, fold: Fold, terms: Sequence[Term]) -> list[list[Register]]:
-        """Fold several terms in one pass: for each term what `fold` gives."""
+    def load(self, source: Pointer, place: VectorPosition) -> Register:
+        """Return the elements of an array of the shape of the tensor at a place."""
 
     def position(self, place: VectorPosition, kind: Type) -> Register:
         """Return how far along the fold the lanes of a place are, as integers of type `kind`."""
 
     def put(self, target: Pointer, values: Sequence[Register]) -> None:
         """Write a result of each fold to the array of all results."""
+
+
+class Strip(ReducedStrip, Protocol):
+    """Some folds whose elements are gone through again."""
+
+    def fold_all(self, fold: Fold, terms: Sequence[Term]) -> list[list[Register]]:
+        """Fold several terms in one pass: for each term what `fold` gives."""
 
     def each_line(self, *, reverse: bool = False) -> Iterator[list[Register]]:
         """Loop over the lines: for each fold the number of its line."""
@@ -188,6 +198,10 @@ class RowStrip:
             mask = b.tail_mask(b.min(end - i, lanes), lanes)
             folding.take(totals, [b.select(mask, value, neutral) for value in self._terms(terms, i, Span(lanes, mask))])
         return [b.reduce(total.value, lambda low, high: fold.combine(b, low, high)) for total in totals]
+
+    def load(self, source: Pointer, place: VectorPosition) -> Register:
+        """Return neighbours of a row."""
+        return source.load(place.offset, place.span)
 
     def position(self, place: VectorPosition, kind: Type) -> Register:
         """Return the column of each lane."""
@@ -248,6 +262,10 @@ class _ColumnStrip:
                 folding.take(totals, self._terms(terms, line))
         return [total.value for total in totals]
 
+    def load(self, source: Pointer, place: VectorPosition) -> Register:
+        """Return neighbouring columns of a line."""
+        return source.load(place.offset, place.span)
+
     def position(self, place: VectorPosition, kind: Type) -> Register:
         """Return the line, in every lane."""
         return (place.line - self._outer * self._lines).to(kind).splat(place.span.lanes)
@@ -284,21 +302,30 @@ def strips(b: Kernel, along: Along, element: Type = F32) -> Iterator[Strip]:
         along: what is folded.
         element: vectors have as many lanes as a register holds of this type.
     """
-    return _row_strips(b, element) if along is Along.ROWS else _column_strips(b, element)
+    if along is Along.COLUMNS:
+        yield from _column_strips(b, element)
+        return
+    for first, last in task_rows(b):
+        yield from row_strips(b, first, last, element)
 
 
-def _row_strips(b: Kernel, element: Type) -> Iterator[Strip]:
+def task_rows(b: Kernel) -> Iterator[tuple[Register, Register]]:
+    """Loop over the tasks of a kernel that folds rows: the first row of each and the one behind its last."""
     outer, block = b.param(_OUTER), b.param(_BLOCK)
-    width = _width(b)
-    short = b.param(_LINES) * b.param(_LENGTH) <= SHORT_ROW
     with b.loop(b.begin, b.end) as task:
         first = task * block
-        last = b.min(first + block, outer)
-        whole = b.select(short, first + ((last - first) & -width), first)
-        with b.loop(first, whole, width) as row:
-            yield RowStrip(b, [row + u for u in range(width)], element)
-        with b.loop(whole, last) as row:
-            yield RowStrip(b, [row], element)
+        yield first, b.min(first + block, outer)
+
+
+def row_strips(b: Kernel, first: Register, last: Register, element: Type) -> Iterator[Strip]:
+    """Loop over the strips of the rows from `first` to the one before `last`; its body is written twice."""
+    width = _width(b)
+    short = b.param(_LINES) * b.param(_LENGTH) <= SHORT_ROW
+    whole = b.select(short, first + ((last - first) & -width), first)
+    with b.loop(first, whole, width) as row:
+        yield RowStrip(b, [row + u for u in range(width)], element)
+    with b.loop(whole, last) as row:
+        yield RowStrip(b, [row], element)
 
 
 def _column_strips(b: Kernel, element: Type) -> Iterator[Strip]:
