@@ -83,7 +83,7 @@ def test_a_changed_case_passes_or_is_refused_in_our_words(domain: str, op_type: 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("name", CONTRIB)
 def test_a_changed_node_outside_the_suite_passes_or_is_refused_in_our_words(name: str, provider: str) -> None:
-    """The same for com.microsoft and ai.onnx.ml, of which the suite has few or none; the node itself runs."""
+    """The same for com.microsoft, ai.onnx.ml and sardonyx.tflite, of which the suite has few or none; the node itself runs."""
     case = CONTRIB[name]
     names = [item.name for item in case.model.graph.input]
     assert attempt(BadCase("as it is", case.model, dict(zip(names, case.data_sets[0][0], strict=True)))) is None

@@ -1,6 +1,7 @@
-"""A small valid node of each operator that no case of the suite has: those of com.microsoft and ai.onnx.ml.
+"""A small valid node of each operator that no case of the suite has: those of com.microsoft, ai.onnx.ml and sardonyx.tflite.
 
-Inputs and node are in the text form; numbers are drawn, whole ones from 0 and 1, which are indices of anything.
+Inputs and node are in the text form; numbers are drawn, whole ones from 0 and 1, which are indices of anything. What follows a `+`
+sets apart nodes of one operator that take other inputs or attributes.
 """
 
 from __future__ import annotations
@@ -83,6 +84,13 @@ MatMulBnb4(x: float[2, 8] | w: uint8[16] | a: float[2]) K = 8, N = 4, block_size
 MatMulInteger16(x: int16[2, 3] | y: int16[3, 2])
 MatMulIntegerToFloat(x: uint8[2, 3] | y: uint8[3, 4] | a: float[] | b: float[] | c: uint8[] | d: uint8[] | e: float[4])
 MatMulNBits(x: float[2, 32] | w: uint8[4, 1, 16] | s: float[4]) K = 32, N = 4, bits = 4, block_size = 32
+MatMulNBits+g_idx(x: float[2, 32] | w: uint8[4, 2, 8] | s: float[8] | _ | g: int32[32]) K = 32, N = 4, bits = 4, block_size = 16
+MatMulNBits+3(x: float[2, 32] | w: uint8[4, 2, 6] | s: float[8] | z: uint8[4]) K = 32, N = 4, bits = 3, block_size = 16
+MatMulNBits+5(x: float[2, 32] | w: uint8[4, 2, 10] | s: float[8] | z: uint8[8] | g: int32[32]) K = 32, N = 4, bits = 5, block_size = 16
+MatMulNBits+6(x: float[2, 32] | w: uint8[4, 2, 12] | s: float[8]) K = 32, N = 4, bits = 6, block_size = 16
+MatMulNBits+7(x: float[2, 32] | w: uint8[4, 2, 14] | s: float[8] | z: uint8[8] | _ | b: float[4]) K = 32, N = 4, bits = 7, block_size = 16
+MatMulFpQ4(x: float[2, 32] | w: uint8[84] | s: int64[2])
+MatMulFpQ4+signed(x: float[2, 32] | w: uint8[80] | s: int64[2]) blk_quant_type = 0
 MatMulNBitsMlp(x: float[2, 32] | r: float[2, 32] | n: float[32] | w: uint8[4, 1, 16] | s: float[4] | _ | v: uint8[4, 1, 16] | t: float[4]) K = 32, N = 4, bits = 4, block_size = 32, activation = "silu"
 MatMulNBitsQkv(x: float[2, 32] | _ | n: float[32] | w: uint8[4, 1, 16] | s: float[4] | _ | v: uint8[2, 1, 16] | t: float[2] | _ | u: uint8[2, 1, 16] | q: float[2]) K = 32, Nq = 4, Nkv = 2, bits = 4, block_size = 32
 MaxpoolWithMask(x: float[1, 2, 4, 4] | m: int32[1, 1, 4, 4]) kernel_shape = [2, 2]
@@ -96,6 +104,7 @@ NGramRepeatBlock(i: int64[2, 5] | s: float[2, 4]) ngram_size = 2
 NhwcMaxPool(x: uint8[1, 4, 4, 2]) kernel_shape = [2, 2], strides = [2, 2]
 Pad({_ROW} | p: int64[4] | v: float[]) mode = "constant"
 QAttention(x: uint8[1, 4, 8] | w: uint8[8, 24] | b: float[24] | c: float[] | d: float[] | _ | e: uint8[] | f: uint8[]) num_heads = 2
+QAttention+past(x: uint8[1, 4, 8] | w: uint8[8, 24] | b: float[24] | c: float[] | d: float[] | m: int32[1, 7] | e: uint8[] | f: uint8[] | p: float[2, 1, 2, 3, 4]) num_heads = 2, unidirectional = 1
 QGemm(x: uint8[2, 3] | a: float[] | b: uint8[] | y: uint8[3, 4] | c: float[] | d: uint8[] | _ | e: float[] | f: uint8[])
 QLinearAdd({_BYTES} | y: uint8[2, 3] | c: float[] | d: uint8[] | e: float[] | f: uint8[])
 QLinearAveragePool(x: uint8[1, 2, 4, 4] | a: float[] | b: uint8[] | c: float[] | d: uint8[]) kernel_shape = [2, 2]
@@ -125,15 +134,36 @@ Unique(x: float[5])
 VarlenNGramHashMapping(i: int64[4] | m: int64[3] | n: int64[4] | c: int32[3] | p: int64[2, 2] | o: int64[4] | e: int64[] | s: int32[4]) max_ngram_size = 3, n_head_per_ngram = 2, pad_id = 7
 WordConvEmbedding(x: int32[2, 4] | w: float[3, 1, 2, 2] | b: float[3] | c: float[2, 2])
 """
+_TFLITE = """
+Atan2(y: float[2, 3] | x: float[2, 3])
+Bitcast(x: float[2, 3]) to = 6
+ComplexAbs(x: complex64[2, 3])
+ComplexAdd(x: complex64[2, 3] | y: complex64[3])
+ComplexCast(x: float[2, 3]) to = 14
+ComplexImag(x: complex64[2, 3])
+ComplexMul(x: complex64[2, 3] | y: complex64[3])
+ComplexReal(x: complex64[2, 3])
+ComplexSub(x: complex64[2, 3] | y: complex64[3])
+DetectionPostProcess(b: float[1, 3, 4] | s: float[1, 3, 3] | a: float[3, 4]) max_detections = 2, num_classes = 2, nms_score_threshold = 0.1, nms_iou_threshold = 0.5, y_scale = 10.5, x_scale = 10.5, h_scale = 5.5, w_scale = 5.5
+LshProjection(s: float[2, 3] | x: int32[4] | w: float[4]) is_sparse = 1
+NonMaxSuppressionPadded(b: float[3, 4] | s: float[3] | m: int32[] | i: float[] | t: float[])
+Rfft2d(x: float[2, 4] | n: int32[2])
+RngBitGenerator(s: uint64[3]) algorithm = "PHILOX", shape = [2, 3], to = 12
+SkipGram(x: string[1]) ngram_size = 2, max_skip_size = 1
+"""
 
 
 _OUTPUTS = {
     "BifurcationDetector": 2,
     "CausalConvWithState": 2,
+    "DetectionPostProcess": 4,
     "GroupQueryAttention": 3,
     "LinearAttention": 2,
     "LinearClassifier": 2,
     "MatMulNBitsQkv": 3,
+    "NonMaxSuppressionPadded": 3,
+    "QAttention+past": 2,
+    "RngBitGenerator": 2,
     "SVMClassifier": 2,
     "SparseAttention": 3,
     "TreeEnsembleClassifier": 2,
@@ -144,7 +174,10 @@ _FED = {
     "BifurcationDetector": {"i": [1]},
     "CropAndResize": {"c": [2, 2]},
     "GroupQueryAttention": {"s": [1], "t": 2},
+    "MatMulFpQ4": {"s": [32, 4]},
+    "MatMulFpQ4+signed": {"s": [32, 4]},
     "NGramHashMapping": {"n": [5, 7, 11, 13]},
+    "Rfft2d": {"n": [2, 4]},
     "SparseAttention": {"r": [[0, 1]], "c": [[0]], "s": [2], "t": [2]},
     "VarlenNGramHashMapping": {"n": [5, 7, 11, 13], "c": [0, 1, 4]},
 }
@@ -153,7 +186,7 @@ _FED = {
 
 def contrib_cases() -> Iterator[SuiteCase]:
     """One case for each operator, with what it is fed and no expected outputs."""
-    for domain, text in ("ai.onnx.ml", _LEARNED), ("com.microsoft", _MICROSOFT):
+    for domain, text in ("ai.onnx.ml", _LEARNED), ("com.microsoft", _MICROSOFT), ("sardonyx.tflite", _TFLITE):
         for line in text.replace(",\n    ", ", ").strip().splitlines():
             yield _case(domain, line)
 
@@ -163,9 +196,9 @@ def _case(domain: str, line: str) -> SuiteCase:
     inputs, _, attributes = rest.partition(")")
     parts = inputs.split(" | ")
     names = ", ".join(part.partition(":")[0] for part in parts)
-    outputs = ", ".join(["out", "more", "last"][: _OUTPUTS.get(name, 1)])
-    graph = f"graph main({', '.join(part for part in parts if part != '_')}) -> (out) {{ {outputs} = {domain}.{name}({names})"
-    text = f"ir_version 10 opset 21, com.microsoft 1, ai.onnx.ml 3 {graph} {{{attributes}}} }}"
+    outputs = ", ".join(["out", "more", "third", "last"][: _OUTPUTS.get(name, 1)])
+    graph = f"graph main({', '.join(part for part in parts if part != '_')}) -> (out) {{ {outputs} = {domain}.{name.partition('+')[0]}({names})"
+    text = f"ir_version 10 opset 21, com.microsoft 1, ai.onnx.ml 3, sardonyx.tflite 1 {graph} {{{attributes}}} }}"
     model = onnx.ModelProto.FromString(to_bytes(parse_model(text)))
     generator = np.random.default_rng(0)
     fixed = _FED.get(name, {})

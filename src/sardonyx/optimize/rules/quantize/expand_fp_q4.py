@@ -36,7 +36,7 @@ def _pattern(op: PatternBuilder, a: Term, b: Term, shape: Term) -> Term:
 def _check(match: Match) -> str | Array:
     """Return the bytes (N, blocks, bytes of a block)."""
     a, b, shape = match["a"], match.tensor("b"), match.constant("shape")
-    if b is None or b.dtype is not DataType.UINT8 or shape is None or shape.size != 2 or shape.min() < 1:
+    if b is None or b.dtype is not DataType.UINT8 or shape is None or shape.shape != (2,) or shape.min() < 1:
         return "the weights are no bytes of a known shape"
     if a.dtype is not DataType.FLOAT:
         return f"a is {a.dtype}, expected float"

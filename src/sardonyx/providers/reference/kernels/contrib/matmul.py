@@ -287,6 +287,8 @@ def _check_packed(a: Array, b: Array, scales: Array, K: int, N: int, bits: int, 
         raise InvalidArgument(f"bits is {bits} and block_size {block_size}; expected 2 to 8, and a power of two from 16 on")
     if a.ndim < 1 or a.shape[-1] != K:
         raise InvalidArgument(f"A has shape {a.shape}; its last dimension must be K, {K}")
+    if b.dtype != np.uint8:
+        raise InvalidArgument(f"B is of {b.dtype}; expected uint8, bytes in which numbers of {bits} bits are packed")
     blocks = -(-K // block_size)
     if b.size != N * blocks * block_size * bits // 8 or scales.size != N * blocks:
         raise InvalidArgument(
@@ -309,6 +311,8 @@ def _read_zero_points(zero_points: Array, N: int, blocks: int, bits: int) -> Arr
 
 
 def _check_groups(g_idx: Array, K: int, blocks: int) -> Array:
+    if g_idx.dtype.kind not in "iu":
+        raise InvalidArgument(f"g_idx is of {g_idx.dtype}; expected int32 group numbers")
     groups = g_idx.reshape(-1)[:K]
     if groups.size != K or (K and (groups.min() < 0 or groups.max() >= blocks)):
         raise InvalidArgument(f"g_idx has shape {g_idx.shape}; expected {K} group numbers below {blocks}")

@@ -40,7 +40,8 @@ def detection_post_process(
     width. Outputs are corners (1, M, 4), classes (1, M), scores (1, M) and their number (1,), zeros behind that.
     Source: TensorFlow Lite's custom operator TFLite_Detection_PostProcess.
     """
-    if boxes.ndim != 3 or scores.ndim != 3 or boxes.shape[:2] != (1, len(anchors)) or scores.shape[:2] != boxes.shape[:2]:
+    count = anchors.shape[:1]
+    if boxes.ndim != 3 or scores.ndim != 3 or boxes.shape[:2] != (1, *count) or scores.shape[:2] != boxes.shape[:2]:
         raise InvalidArgument(f"boxes {boxes.shape}, scores {scores.shape} and anchors {anchors.shape} do not go together")
     offset = scores.shape[2] - num_classes
     if boxes.shape[2] < 4 or anchors.shape[1:] != (4,) or num_classes < 1 or offset not in (0, 1):
