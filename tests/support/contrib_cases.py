@@ -131,6 +131,7 @@ TransposeMatMul(x: float[2, 3] | y: float[4, 3]) transB = 1
 Trilu(x: float[3, 3] | k: int64[]) upper = 0
 UnfoldTensor({_ROW}) dim = 1, size = 2, step = 1
 Unique(x: float[5])
+VarlenCausalConvWithState(x: float[5, 3] | w: float[3, 1, 2] | c: int32[3] | b: float[3] | s: float[2, 3, 1]) activation = "silu"
 VarlenNGramHashMapping(i: int64[4] | m: int64[3] | n: int64[4] | c: int32[3] | p: int64[2, 2] | o: int64[4] | e: int64[] | s: int32[4]) max_ngram_size = 3, n_head_per_ngram = 2, pad_id = 7
 WordConvEmbedding(x: int32[2, 4] | w: float[3, 1, 2, 2] | b: float[3] | c: float[2, 2])
 """
@@ -168,6 +169,7 @@ _OUTPUTS = {
     "SparseAttention": 3,
     "TreeEnsembleClassifier": 2,
     "Unique": 3,
+    "VarlenCausalConvWithState": 2,
 }
 """How many outputs a node must have where it is not one."""
 _FED = {
@@ -179,6 +181,7 @@ _FED = {
     "NGramHashMapping": {"n": [5, 7, 11, 13]},
     "Rfft2d": {"n": [2, 4]},
     "SparseAttention": {"r": [[0, 1]], "c": [[0]], "s": [2], "t": [2]},
+    "VarlenCausalConvWithState": {"c": [0, 2, 5]},
     "VarlenNGramHashMapping": {"n": [5, 7, 11, 13], "c": [0, 1, 4]},
 }
 """What must be certain numbers."""

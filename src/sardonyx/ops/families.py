@@ -61,6 +61,7 @@ FAMILIES: dict[str, str] = {
     "contrib/moe": "MoE MoEGroupRouter QMoE",
     "contrib/normalize": "BiasSoftmax BranchwiseRMSNorm EmbedLayerNormalization GatedRMSNorm QEmbedLayerNormalization "
     "SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization",
+    "contrib/packed_conv": "VarlenCausalConvWithState",
     "contrib/projection": "MatMulNBitsMlp MatMulNBitsQkv",
     "contrib/qlinear": "QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul "
     "QLinearSigmoid QLinearSoftmax QLinearWhere",

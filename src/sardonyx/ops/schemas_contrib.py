@@ -201,6 +201,9 @@ TransposeMatMul(A:T B:T) -> Y:T | alpha:FLOAT=1.0 transA:INT=0 transB:INT=0
 Trilu(X:T k:tensor(int64)?) -> Y:T | upper:INT=1
 UnfoldTensor(input:T) -> output:T | dim:INT=-1 size:INT! step:INT=1
 Unique(x:T) -> y:T idx:tensor(int64) counts:tensor(int64) |
+VarlenCausalConvWithState(input:T weight:T cumulative_sequence_length:tensor(int32) bias:T? initial_state:T
+  capture_count:tensor(int32)? kernel_delta:T? previous_mask:T?) -> output:T final_state:T state_update:T? |
+  activation:STRING='none' delta_offset:INT=0 dilation:INT=1 group_size:INT=1 state_update_capacity:INT=0
 VarlenNGramHashMapping(input_ids:M multipliers:M vocab_sizes:M cumulative_sequence_length:tensor(int32) past_ids:M? head_offsets:M?
   eos_token_id:M? segment_ids:tensor(int32)? past_segment_ids:tensor(int32)? capture_count:tensor(int32)?) -> hash_ids:M
   present_ids:M? present_segment_ids:tensor(int32)? state_update:M? | max_ngram_size:INT! n_head_per_ngram:INT! pad_id:INT!

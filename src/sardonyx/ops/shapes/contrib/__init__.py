@@ -10,6 +10,7 @@ from sardonyx.ops.shapes.contrib import hyper_connection as hyper_connection
 from sardonyx.ops.shapes.contrib import matmul as matmul
 from sardonyx.ops.shapes.contrib import moe as moe
 from sardonyx.ops.shapes.contrib import normalize as normalize
+from sardonyx.ops.shapes.contrib import packed_conv as packed_conv
 from sardonyx.ops.shapes.contrib import projection as projection
 from sardonyx.ops.shapes.contrib import qlinear as qlinear
 from sardonyx.ops.shapes.contrib import quantize as quantize

@@ -111,6 +111,7 @@ FAMILIES: Mapping[str, str] = {
         "com.microsoft.SimplifiedLayerNormalization com.microsoft.SkipLayerNormalization "
         "com.microsoft.SkipSimplifiedLayerNormalization"
     ),
+    "contrib.packed_conv": "com.microsoft.VarlenCausalConvWithState",
     "contrib.paged_attention": "com.microsoft.PagedAttention",
     "contrib.projection": "com.microsoft.MatMulNBitsMlp com.microsoft.MatMulNBitsQkv",
     "contrib.qlinear": (
