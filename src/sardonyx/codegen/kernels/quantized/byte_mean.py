@@ -33,6 +33,9 @@ def write_byte_mean(module: Module, symbol: str, kind: Type, after: ElementExpr,
         x, y, zero = b.buffer(0, kind), b.buffer(1, after.type), b.param(FIRST_FREE)
         for strip in strips(b, Along.ROWS, total_type):
             sums = strip.fold(SUM, lambda place: x.load(place.offset, place.span).to(total_type), total_type)
-            less = zero * strip.count
-            totals = [(total.to(I64) - less).to(F32) for total in sums]
-            strip.put(y, [write_expressions(b, [after], [total, strip.count.to(F32)])[0] for total in totals])
+            less, together = (zero * strip.count).to(I64), b.const(I64.vector(len(sums)), 0)
+            for row, total in enumerate(sums):
+                together = total.to(I64) if len(sums) == 1 else together.with_lane(row, total.to(I64))
+            totals, count = (together - less.splat(len(sums))).to(F32), strip.count.to(F32).splat(len(sums))
+            means = write_expressions(b, [after], [totals, count])[0]
+            strip.put(y, [means.lane(row) if len(sums) > 1 else means for row in range(len(sums))])
