@@ -317,7 +317,7 @@ class Operator:
     def is_hybrid(self, weights: int) -> bool:
         """Return whether the first input has real numbers, and that of weights integers around 0 that stand for such."""
         info = self.info(weights)
-        is_integer = info.is_quantized and info.dtype in (DataType.INT8, DataType.INT4)
+        is_integer = info.is_quantized and info.dtype in (DataType.INT8, DataType.INT4, DataType.INT2)
         if self.info(0).dtype is not DataType.FLOAT or info.quantization is None or not is_integer:
             return False
         return not info.quantization.zero_points.any()

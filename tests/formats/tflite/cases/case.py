@@ -13,7 +13,7 @@ from sardonyx.dtypes import Array
 
 Options = tuple[str, Mapping[str, Any]]
 
-LIMITS = {"INT8": (-128, 127), "UINT8": (0, 255), "INT16": (-32768, 32767), "INT4": (-8, 7)}
+LIMITS = {"INT8": (-128, 127), "UINT8": (0, 255), "INT16": (-32768, 32767), "INT4": (-8, 7), "INT2": (-2, 1)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +50,7 @@ def drawn(shape: Sequence[int], kind: str = "FLOAT32", low: float = -2, high: fl
     if kind in LIMITS:
         first, last = LIMITS[kind]
         return rng.integers(first, last + 1, shape).astype(
-            {"INT8": np.int8, "UINT8": np.uint8, "INT16": np.int16, "INT4": np.int8}[kind]
+            {"INT8": np.int8, "UINT8": np.uint8, "INT16": np.int16, "INT4": np.int8, "INT2": np.int8}[kind]
         )
     if kind == "BOOL":
         return rng.integers(0, 2, shape).astype(bool)
@@ -101,7 +101,7 @@ def case(
         array, scale, kind = (item.array, item.scale, item.kind) if isinstance(item, Q) else (item, None, "")
         kind = kind or KINDS[array.dtype.name]
         if index in constants:
-            indices.append(sketch.constant(packed4(array) if kind == "INT4" else array, scale, kind=kind, shape=array.shape))
+            indices.append(sketch.constant(_PACKED.get(kind, np.asarray)(array), scale, kind=kind, shape=array.shape))
         else:
             indices.append(sketch.input(array.shape, kind, scale))
             feeds.append(array)
@@ -115,6 +115,16 @@ def packed4(array: Array) -> Array:
     flat = array.reshape(-1).astype(np.uint8) & 15
     flat = np.concatenate([flat, np.zeros(len(flat) % 2, np.uint8)])
     return (flat[::2] | flat[1::2] << 4).astype(np.uint8)
+
+
+def packed2(array: Array) -> Array:
+    """Return 2-bit integers four by four in bytes."""
+    flat = array.reshape(-1).astype(np.uint8) & 3
+    flat = np.concatenate([flat, np.zeros(-len(flat) % 4, np.uint8)])
+    return (flat[::4] | flat[1::4] << 2 | flat[2::4] << 4 | flat[3::4] << 6).astype(np.uint8)
+
+
+_PACKED = {"INT4": packed4, "INT2": packed2}
 
 
 def blockwise(sketch: Sketch, rows: int, depth: int, size: int) -> int:

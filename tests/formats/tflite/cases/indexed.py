@@ -57,14 +57,10 @@ def _gathered() -> Iterator[Case]:
         constants=(1,),
         version=3,
     )
-    yield case(
-        "EMBEDDING_LOOKUP int4",
-        "EMBEDDING_LOOKUP",
-        [np.array([2, 0, 1], INT), Q(drawn((4, 6), "INT4"), (0.1, 0), "INT4")],
-        [((3, 6),)],
-        constants=(1,),
-        version=3,
-    )
+    for kind in ("INT4", "INT2"):
+        table = Q(drawn((4, 8), kind), (0.1, 0), kind)
+        inputs = [np.array([2, 0, 1], INT), table]
+        yield case(f"EMBEDDING_LOOKUP {kind}", "EMBEDDING_LOOKUP", inputs, [((3, 8),)], constants=(1,), version=4)
     yield case(
         "HASHTABLE_LOOKUP",
         "HASHTABLE_LOOKUP",

@@ -139,6 +139,11 @@ def _hybrid() -> Iterator[Case]:
             yield case(
                 name, "FULLY_CONNECTED", [drawn((3, 16)), w, drawn((5,))], [((3, 5),)], options, constants=(1, 2), version=version
             )
+    for kind in ("INT4", "INT2"):
+        weights = Q(drawn((5, 16), kind), (np.linspace(0.1, 0.2, 5, dtype=np.float32), [0] * 5, 0), kind)
+        inputs = [drawn((3, 16)), weights, drawn((5,))]
+        options = ("FullyConnectedOptions", {})
+        yield case(f"FULLY_CONNECTED hybrid {kind}", "FULLY_CONNECTED", inputs, [((3, 5),)], options, constants=(1, 2), version=12)
     options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
     for per_channel in (False, True):
         scales = np.linspace(0.01, 0.02, 4, dtype=np.float32) if per_channel else np.float32(0.01)

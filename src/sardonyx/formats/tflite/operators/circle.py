@@ -143,5 +143,5 @@ def _decoded(op: Operator, scales_index: int, codes_index: int, clusters_index: 
 
 @imports("ATTENTION")
 def attention(op: Operator) -> None:
-    """Refuse the operator: its inputs differ from one version of Circle's runtime to another."""
+    """Refuse the operator: onert's kernel writes keys and values into the memory of two inputs, which is the caller's."""
     op.unsupported("Circle's fused attention is not supported; convert the model with attention in its parts")
