@@ -246,6 +246,18 @@ def test_a_shape_function_that_fails_leaves_the_output_unknown() -> None:
     assert bad.output.type is None
 
 
+def test_what_is_declared_where_a_shape_function_fails_is_a_type_without_a_shape() -> None:
+    """Kernels write as much as the operator makes of its inputs, whatever is declared."""
+
+    @shape_function("AlwaysBroken", domain="test.broken")
+    def broken(call: ShapeCall, x: Fact) -> Fact:
+        raise IndexError("too far")
+
+    bad = Node("AlwaysBroken", [variable("x", 2)], [variable("y", 1)], domain="test.broken", version=1)
+    found = infer_node(bad)[0]
+    assert (found.dtype, found.shape) == (DataType.FLOAT, None)
+
+
 def test_missing_required_input_infers_nothing() -> None:
     """A node that lacks an input that its shape depends on has unknown outputs."""
     bad = Node("Reshape", [None, variable("shape", 2, dtype=INT64)], [Value("y")], version=VERSION)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from support.models import model
 
 import sardonyx as ort
@@ -143,3 +143,18 @@ def test_an_opset_before_the_first_has_no_operators(domain: str, op_type: str, o
     early = helper.make_model(graph, opset_imports=[helper.make_opsetid(domain, opset)], ir_version=8)
     with pytest.raises(ort.InvalidGraph, match=rf"exists only from opset \d+ of .*, the model imports {opset}"):
         ort.InferenceSession(early.SerializeToString(), providers=[provider])
+
+
+@pytest.mark.parametrize("provider", ["CPUExecutionProvider", "ReferenceExecutionProvider"])
+def test_constant_indices_out_of_range_do_not_let_a_declared_shape_be_believed(provider: str) -> None:
+    """GatherND of three rows of two, of which the file says that they are one number."""
+    constants = [
+        numpy_helper.from_array(np.zeros((2, 3, 3), np.float32), "x"),
+        numpy_helper.from_array(np.array([[0], [1], [2]]), "i"),
+    ]
+    node = helper.make_node("GatherND", ["x", "i"], ["y"], "the node")
+    graph = helper.make_graph([node], "g", [], [helper.make_tensor_value_info("y", TensorProto.FLOAT, [])], constants)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    held = ort.InferenceSession(made.SerializeToString(), providers=[provider])
+    with pytest.raises(ort.InvalidArgument, match=r"the node.*GatherND"):
+        held.run(None, {})

@@ -286,7 +286,9 @@ class _Inference:
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise_interrupt(error)
             event("infer.gave_up", place=place_of(node), error=repr(error))
-            return ()
+        if any(fact is not None and fact.value is not None for fact in inputs):
+            return self._applied(node, entry, [None if fact is None else Fact(fact.type) for fact in inputs])
+        return tuple(map(_unranked, node.outputs))
 
     def _attributes(self, node: Node) -> Mapping[str, Attribute]:
         """Return the attributes of a node, with references to those of the calling node resolved, or left out where it has none."""
@@ -353,6 +355,11 @@ class _Inference:
         if not self._is_binding and declared.shape is not None and node is not None:
             _report_contradiction(value, declared.shape, fact.type.shape, node, is_strict=self.is_strict)
         return fact
+
+
+def _unranked(value: Value) -> Fact:
+    """Return what is declared of a value but its shape: kernels write as much as the operator makes, whatever is declared."""
+    return Fact(TensorType(value.type.dtype, None)) if isinstance(value.type, TensorType) else UNKNOWN
 
 
 def _merged_kinds(value: Value, declared: ValueType, fact: Fact) -> Fact:
