@@ -69,6 +69,7 @@ FusedGemm(x: float[2, 3] | y: float[3, 4] | z: float[4]) activation = "Relu", al
 FusedMatMul(x: float[2, 3] | y: float[4, 3]) transB = 1, alpha = 0.5
 FusedMatMulActivation(x: float[2, 3] | y: float[4, 3]) transB = 1, activation = "Softmax"
 GatedAdd(x: float[2, 4] | y: float[2, 4] | g: float[2, 1])
+GatedDeltaNet(q: float[4, 1, 2] | k: float[4, 1, 2] | v: float[4, 2, 3] | c: int32[3] | d: float[4, 2] | b: float[4, 2] | s: float[2, 2, 3, 2] | a: float[2] | e: float[2]) gate_activation = "softplus"
 GatedRMSNorm(x: float[2, 4] | s: float[2] | g: float[2, 4])
 GatherBlockQuantized(x: uint8[3, 8] | i: int64[2] | s: float[3, 1]) block_size = 16
 GatherND({_ROW} | i: int64[2, 2])
@@ -158,6 +159,7 @@ _OUTPUTS = {
     "BifurcationDetector": 2,
     "CausalConvWithState": 2,
     "DetectionPostProcess": 4,
+    "GatedDeltaNet": 2,
     "GroupQueryAttention": 3,
     "LinearAttention": 2,
     "LinearClassifier": 2,
@@ -175,6 +177,7 @@ _OUTPUTS = {
 _FED = {
     "BifurcationDetector": {"i": [1]},
     "CropAndResize": {"c": [2, 2]},
+    "GatedDeltaNet": {"c": [0, 1, 4]},
     "GroupQueryAttention": {"s": [1], "t": 2},
     "MatMulFpQ4": {"s": [32, 4]},
     "MatMulFpQ4+signed": {"s": [32, 4]},

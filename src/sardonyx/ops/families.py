@@ -52,6 +52,7 @@ FAMILIES: dict[str, str] = {
     "MultiHeadAttention PagedAttention QAttention SparseAttention",
     "contrib/experimental": "Affine Crop DynamicSlice ImageScaler ParametricSoftplus Scale ScaledTanh",
     "contrib/elementwise": "BiasAdd BiasGelu BiasSplitGelu FastGelu GatedAdd LinearAttentionGate QuickGelu ScaledSiLU",
+    "contrib/gated_delta_net": "GatedDeltaNet",
     "contrib/generation": "BeamSearch GreedySearch Sampling WhisperBeamSearch",
     "contrib/hashing": "NGramHashMapping VarlenNGramHashMapping",
     "contrib/hyper_connection": "EngramGate HyperConnectionPostMix HyperConnectionPreMix",

@@ -87,6 +87,10 @@ FusedMatMul(A:T B:T) -> Y:T | alpha:FLOAT=1.0 transA:INT=0 transB:INT=0 transBat
 FusedMatMulActivation(A:T B:T) -> Y:T | alpha:FLOAT=1.0 transA:INT=0 transB:INT=0 transBatchA:INT=0 transBatchB:INT=0
   activation:STRING! activation_alpha:FLOAT activation_axis:INT activation_beta:FLOAT activation_gamma:FLOAT
 GatedAdd(X:T Y:T gate:T) -> output:T |
+GatedDeltaNet(query:T key:T? value:T? cu_seqlens:tensor(int32)? decay:TG? beta:TG? initial_state:tensor(float)? a_log:tensor(float)?
+  dt_bias:tensor(float)? capture_count:tensor(int32)? state_update_active:tensor(int32)?) -> output:T final_state:tensor(float)?
+  state_update:tensor(float)? | beta_activation:STRING='none' chunk_size:INT=64 gate_activation:STRING='none'
+  gate_lower_bound:FLOAT=-5.0 qk_l2_norm:INT=0 scale:FLOAT=0.0 state_update_capacity:INT=0 update_rule:STRING='gated_delta'
 GatedRMSNorm(X:T scale:T gate:T) -> Y:T | activation:STRING='silu' epsilon:FLOAT=1e-05
 GatherBlockQuantized(data:T1 indices:Tind scales:T2 zero_points:T1?) -> output:T2 | gather_axis:INT=0 quantize_axis:INT=1
   block_size:INT=128 bits:INT=4

@@ -4,6 +4,7 @@ from sardonyx.ops.shapes.contrib import array as array
 from sardonyx.ops.shapes.contrib import attention as attention
 from sardonyx.ops.shapes.contrib import elementwise as elementwise
 from sardonyx.ops.shapes.contrib import experimental as experimental
+from sardonyx.ops.shapes.contrib import gated_delta_net as gated_delta_net
 from sardonyx.ops.shapes.contrib import generation as generation
 from sardonyx.ops.shapes.contrib import hashing as hashing
 from sardonyx.ops.shapes.contrib import hyper_connection as hyper_connection

@@ -88,6 +88,7 @@ FAMILIES: Mapping[str, str] = {
         "com.microsoft.ScaledSiLU"
     ),
     "contrib.experimental": "Affine Crop DynamicSlice ImageScaler ParametricSoftplus Scale ScaledTanh",
+    "contrib.gated_delta_net": "com.microsoft.GatedDeltaNet",
     "contrib.generation": (
         "com.microsoft.BeamSearch com.microsoft.GreedySearch com.microsoft.Sampling com.microsoft.WhisperBeamSearch"
     ),
