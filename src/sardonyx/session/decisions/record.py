@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import marshal
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -237,7 +238,9 @@ def read_placement(
     return Placement(node, op_type, version, graph, provider, partition, unit, dict(declined))
 
 
+_plain_fields = operator.attrgetter(*(x.name for x in dataclasses.fields(Placement) if x.name not in ("declined", "precision")))
+
+
 def plain_placement(place: Placement) -> Plain:
     """Return where a node runs."""
-    fields = (getattr(place, field.name) for field in dataclasses.fields(Placement) if field.name not in ("declined", "precision"))
-    return (*fields, tuple(place.declined.items()))
+    return (*_plain_fields(place), tuple(place.declined.items()))
