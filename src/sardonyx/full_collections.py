@@ -92,7 +92,7 @@ class _Waiting:
 
 def _let_collect() -> None:
     """Make as many objects as have the collector look what is due."""
-    kept = [[] for _ in range(gc.get_threshold()[0] + 1)]  # type: ignore[var-annotated]
+    kept: list[list[object]] = [[] for _ in range(gc.get_threshold()[0] + 1)]
     del kept
 
 

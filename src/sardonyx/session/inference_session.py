@@ -17,7 +17,7 @@ from sardonyx.errors import InvalidArgument, RuntimeException, SardonyxError, de
 from sardonyx.forks import without_fork
 from sardonyx.logs import is_verbose, logging_as
 from sardonyx.providers.cpu import provider as _cpu_provider  # noqa: F401  found by name, but nearly every session has it
-from sardonyx.providers.reference import provider as _reference_provider  # noqa: F401  likewise
+from sardonyx.providers.reference import provider as _reference_provider  # noqa: F401  found by name, but the first session of a process imports it
 from sardonyx.session.feeds import check_feeds, make_sparse, own_results, select_outputs, with_inner_values
 from sardonyx.session.format_options import with_options_of_format
 from sardonyx.session.interface import SessionInterface

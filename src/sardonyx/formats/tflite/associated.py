@@ -36,6 +36,7 @@ def texts(content: Content) -> dict[str, str]:
                 if text is not None:
                     found[entry.filename] = text
                     left -= len(text)
+    # zipfile raises NotImplementedError for a method of compression that it lacks, RuntimeError for an encrypted file
     except (zipfile.BadZipFile, NotImplementedError, OSError, RuntimeError, ValueError):
         return {}
     return found
