@@ -132,3 +132,10 @@ def test_what_is_emulated_is_named() -> None:
         emulated_target("sparc", ["vis"])
     with pytest.raises(InvalidArgument, match="and a feature"):
         emulated_target("neon", [])
+
+
+def test_weights_stay_in_half_of_the_cache() -> None:
+    """The other half is for what they are multiplied by."""
+    target = dataclasses.replace(host_target(), cache_bytes=1 << 20)
+    assert target.keeps(1 << 19)
+    assert not target.keeps((1 << 19) + 1)

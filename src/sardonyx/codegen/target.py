@@ -67,6 +67,10 @@ class Target:
         """Return how many elements of `bits` bits one register holds."""
         return self.vector_bytes * 8 // bits
 
+    def keeps(self, size_bytes: int) -> bool:
+        """Return whether weights of this size stay in a core's second-level cache, beside what they are multiplied by."""
+        return size_bytes <= self.cache_bytes // 2
+
     def has_feature(self, name: str) -> bool:
         """Return whether instructions of a feature, by LLVM's name, may be written: the target has or emulates it."""
         if self.emulated:

@@ -218,6 +218,16 @@ def test_blocks_and_threads_do_not_change_bits(engine: Engine) -> None:
     assert all(_run(engine, case, one).tobytes() == _run(engine, case, other).tobytes() for one, other in cuts)
 
 
+def test_threads_share_filters_that_do_not_stay_in_the_cache(engine: Engine) -> None:
+    """Each reads some of the columns for all places; where all filters stay, places are shared too."""
+    case = _Case(_random(1, 16, 16, 20), _random(512, 20, 3, 3), (1, 1), (1, 1), (1, 1, 1, 1))
+    targets = (dataclasses.replace(engine.target, cache_bytes=size) for size in (1 << 18, 1 << 21))
+    small, large = (case.params(target, threads=2) for target in targets)
+    assert small.block_rows >= 256 > large.block_rows
+    assert min(small.tasks(), large.tasks()) >= 2
+    assert _run(engine, case, small).tobytes() == _run(engine, case, large).tobytes()
+
+
 @pytest.mark.parametrize("C", [64, 100, 512, 700])
 def test_errors_do_not_grow_with_channels(engine: Engine, C: int) -> None:
     """Long sums are made of short chains: the error stays that of some hundred additions."""

@@ -28,7 +28,7 @@ from sardonyx.codegen.emit.types import F32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes
 from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS, Rows, Steps, fill_table, result_of, row_table
-from sardonyx.codegen.kernels.gemm import BLOCK_K, CHAIN, TASK_PRODUCTS, TASKS_PER_THREAD, Ahead, multiply
+from sardonyx.codegen.kernels.gemm import BLOCK_K, CHAIN, TASK_PRODUCTS, TASKS_PER_THREAD, Ahead, multiply, row_pieces
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass
@@ -117,9 +117,8 @@ class ConvParams:
         vectors = min(-(-columns // shape.lanes), shape.vectors)
         height = shape.heights[max(vectors, 1)][0]
         wanted = TASKS_PER_THREAD * threads if threads > 1 else 1
-        pieces = max(-(-rows // BLOCK_ROWS), min(-(-wanted // groups), -(-rows // (4 * height))), 1)
-        if 4 * runs * depth * columns > target.cache_bytes // 2:
-            pieces = max(-(-rows // BLOCK_ROWS), -(-wanted // (groups * max(-(-columns // shape.panel), 1))), 1)
+        least = row_pieces(target, -(-columns // shape.panel), 4 * runs * depth * columns, -(-wanted // groups))
+        pieces = max(-(-rows // BLOCK_ROWS), min(least, -(-rows // (4 * height))), 1)
         block_rows = min(_round_up(-(-rows // pieces), height), BLOCK_ROWS)
         chain_runs = max(min(CHAIN // max(depth, 1), runs), 1)
         chain_depth = -(-depth // max(-(-depth // CHAIN), 1)) or 1

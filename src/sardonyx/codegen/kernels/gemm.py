@@ -50,6 +50,7 @@ __all__ = [
     "gemm_symbol",
     "multiply",
     "read_gemm_params",
+    "row_pieces",
     "tiling",
     "write_gemm",
 ]
@@ -153,7 +154,7 @@ class GemmParams:
         else:
             wanted = max(_pieces(target, M, N, K), -(-M * N // TASK_ELEMENTS), 1)
             if threads > 1:
-                wanted = max(wanted, _row_pieces(target, N, K, TASKS_PER_THREAD * threads))
+                wanted = max(wanted, row_pieces(target, -(-N // shape.panel), 4 * N * K, TASKS_PER_THREAD * threads))
             pieces_m = min(wanted, -(-M // height) or 1)
         block_m = _round_up(-(-M // pieces_m), height)
         pieces_n = -(-TASKS_PER_THREAD * threads // pieces_m) if threads > 1 else 1
@@ -189,23 +190,17 @@ def _pieces(target: Target, M: int, N: int, K: int) -> int:
 
     Where all panels stay in half of it, blocks are small: C is written, and read by an epilogue, by rows that follow one another.
     """
-    is_small = tiling(target).panel < N and _panels_stay(target, N, K)
+    is_small = tiling(target).panel < N and target.keeps(4 * N * K)
     rows = max(BLOCK_SIDES // (K + N), BLOCK_ROWS) if is_small else M
     return max(-(-M * min(K, BLOCK_K) // BLOCK_A), -(-M // max(rows, 1)))
 
 
-def _row_pieces(target: Target, N: int, K: int, tasks: int) -> int:
-    """Return how many blocks of rows so many tasks are made of at least.
+def row_pieces(target: Target, panels: int, panels_bytes: int, tasks: int) -> int:
+    """Return how many blocks of rows so many tasks are made of at least, each of some rows and some of the panels.
 
     Each block of rows goes through all panels: where these do not stay in the second-level cache, tasks share them instead.
     """
-    panels = -(-N // tiling(target).panel)
-    return tasks if _panels_stay(target, N, K) else -(-tasks // min(panels or 1, tasks))
-
-
-def _panels_stay(target: Target, N: int, K: int) -> bool:
-    """Return whether all panels stay in half of the second-level cache."""
-    return target.cache_bytes // 2 >= 4 * N * K
+    return tasks if target.keeps(panels_bytes) else -(-tasks // max(panels, 1))
 
 
 def chain_for(K: int) -> int:

@@ -45,6 +45,7 @@ __all__ = [
     "Strip",
     "Term",
     "VectorPosition",
+    "row_length",
     "row_strips",
     "strips",
     "task_rows",
@@ -317,10 +318,15 @@ def task_rows(b: Kernel) -> Iterator[tuple[Register, Register]]:
         yield first, b.min(first + block, outer)
 
 
+def row_length(b: Kernel) -> Register:
+    """Return how many elements a row has that is folded."""
+    return b.param(_LINES) * b.param(_LENGTH)
+
+
 def row_strips(b: Kernel, first: Register, last: Register, element: Type) -> Iterator[Strip]:
     """Loop over the strips of the rows from `first` to the one before `last`; its body is written twice."""
     width = _width(b)
-    short = b.param(_LINES) * b.param(_LENGTH) <= SHORT_ROW
+    short = row_length(b) <= SHORT_ROW
     whole = b.select(short, first + ((last - first) & -width), first)
     with b.loop(first, whole, width) as row:
         yield RowStrip(b, [row + u for u in range(width)], element)

@@ -20,7 +20,17 @@ from sardonyx.codegen.emit.folds import MAX, MIN, PRODUCT, SUM, Fold, Folding, i
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
-from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, ReducedStrip, Term, VectorPosition, row_strips, strips, task_rows
+from sardonyx.codegen.kernels.lines import (
+    FIRST_FREE,
+    Along,
+    ReducedStrip,
+    Term,
+    VectorPosition,
+    row_length,
+    row_strips,
+    strips,
+    task_rows,
+)
 from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = [
@@ -138,7 +148,7 @@ def _strips(b: Kernel, along: Along, element: Type) -> Iterator[ReducedStrip]:
     if along is Along.COLUMNS or element.bits < _GATHERED_BITS or b.target.vector_bytes < _GATHERING_BYTES:
         yield from strips(b, along, element)
         return
-    length = b.param(1) * b.param(2)
+    length = row_length(b)
     few = length <= b.lanes(I32)
     for first, last in task_rows(b):
         with b.loop(first, b.select(few, last, first), _VECTORS * b.lanes(element)) as row:

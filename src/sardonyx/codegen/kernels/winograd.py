@@ -101,11 +101,11 @@ class WinogradParams:
         height = conv_tiling(target).heights[conv_tiling(target).vectors][0]
         tiles = images * -(-places[0] // 2) * -(-places[1] // 2)
         most = _block_tiles(target, channels, columns)
-        pieces_columns = 1 if together == 1 or _filters_stay(target, channels, columns) else max(together // 2, 1)
+        pieces_columns = 1 if target.keeps(16 * 4 * channels * columns) else max(together // 2, 1)
         task_columns = _round_up(-(-columns // pieces_columns), conv_tiling(target).panel)
-        tasks = together // -(-columns // task_columns) if columns else 1
+        pieces_tiles = together // max(-(-columns // task_columns), 1)
         rounds = -(-tiles * 16 * channels * columns // (together * TASK_PRODUCTS)) or 1
-        share = -(-tiles // (rounds * max(tasks, 1)))
+        share = -(-tiles // (rounds * pieces_tiles))
         share = _round_up(share, height) if share > 4 * height else max(share, 1)
         pieces = -(-share // most)
         return WinogradParams(
@@ -146,11 +146,6 @@ def _block_tiles(target: Target, channels: int, columns: int) -> int:
     stays = BLOCK_BYTES + 16 * 4 * channels * columns <= target.cache_bytes
     block_bytes = BLOCK_BYTES if stays else min(max(target.cache_bytes // 2, BLOCK_BYTES), MOST_BLOCK_BYTES)
     return max(min(block_bytes // (16 * 4 * max(channels, 1)), MOST_TILES) // height, 2) * height
-
-
-def _filters_stay(target: Target, channels: int, columns: int) -> bool:
-    """Return whether all transformed filters stay in half of the second-level cache; where they do not, tasks share them."""
-    return 16 * 4 * channels * columns <= target.cache_bytes // 2
 
 
 def _chain(channels: int) -> int:

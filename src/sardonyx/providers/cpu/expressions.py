@@ -101,14 +101,18 @@ def expression_key(outputs: Sequence[ElementExpr]) -> str:
     if len(outputs) == 1 and not outputs[0].operands:
         return _leaf_key(outputs[0].primitive, outputs[0].type, repr(outputs[0].value))
     steps, results = number(outputs)
-    words = (f"{step.primitive}:{step.type}:{step.type.kind.value}:{step.operands}:{step.value}" for step in steps)
+    words = (_word(step.primitive, step.type, step.operands, step.value) for step in steps)
     return ";".join(words) + f"->{results}"
 
 
 @functools.lru_cache(maxsize=1024)
 def _leaf_key(primitive: str, kind: Type, value: str) -> str:
     """Return the key of one leaf: what each product without a tail stores."""
-    return f"{primitive}:{kind}:{kind.kind.value}:():{value}->[0]"
+    return f"{_word(primitive, kind, (), value)}->[0]"
+
+
+def _word(primitive: str, kind: Type, operands: tuple[int, ...], value: object) -> str:
+    return f"{primitive}:{kind}:{kind.kind.value}:{operands}:{value}"
 
 
 def expression_symbol(target: Target, prefix: str, outputs: Sequence[ElementExpr], *parts: str) -> str:
