@@ -29,6 +29,7 @@ __all__ = [
     "node",
     "one",
     "parts",
+    "scaled_blocks",
     "text",
     "truths",
     "weights",
@@ -159,6 +160,12 @@ def weights(*shape: int, scale: float = 0.05, dtype: str = "float") -> Array:
 def codes(*shape: int, low: int = 0, high: int = 256, dtype: str = "uint8") -> Array:
     """Constant whole numbers."""
     return np.random.default_rng(3).integers(low, high, shape).astype(dtype)
+
+
+def scaled_blocks(count: int) -> Array:
+    """Constant blocks of 4-bit weights as MatMulFpQ4 has them: a float32 scale, then 16 bytes. Random scales would be subnormal."""
+    scales = np.random.default_rng(5).uniform(0.01, 0.02, (count, 1)).astype("<f4").view(np.uint8)
+    return np.concatenate([scales, codes(count, 16)], axis=1).reshape(-1)
 
 
 def boxes(count: int, **first: int) -> Array:

@@ -165,3 +165,19 @@ def test_tools_run_as_modules_under_onnxruntimes_names(tmp_path: Path) -> None:
     )
     _run(code)
     assert onnx.load(target).graph.output[0].type.tensor_type.shape.dim[0].dim_param == "n"
+
+
+def test_all_names_are_listed() -> None:
+    """Also those that are imported when they are first asked for."""
+    code = "import sardonyx.as_onnxruntime, onnxruntime; print({'OrtValue', 'InferenceSession', 'capi'} <= set(dir(onnxruntime)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+
+
+def test_the_module_says_which_package_it_is() -> None:
+    """As onnxruntime's does, with no version of CUDA."""
+    code = (
+        "import sardonyx.as_onnxruntime, onnxruntime as o; print(o.package_name, o.version == o.__version__, repr(o.cuda_version))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "onnxruntime True ''\n"

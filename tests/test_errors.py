@@ -7,7 +7,7 @@ import pytest
 from sardonyx import errors
 from sardonyx.errors import SardonyxError, blamed, located
 
-OWN = {"InvalidFlatBuffer", "ModelLoadTimedOut", "OptimizationError", "RunTerminated", "RunTimedOut"}
+OWN = {"InvalidFlatBuffer", "ModelLoadTimedOut", "OptimizationError", "RunTerminated", "RunTimedOut", "UnknownOperator"}
 CLASSES = [getattr(errors, name) for name in errors.__all__ if name[0].isupper()]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from support.models import model
 import sardonyx as ort
 from sardonyx import trace
 from sardonyx.formats.onnx import to_bytes
-from sardonyx.logs import log
+from sardonyx.logs import log, user_stacklevel
 
 
 @pytest.fixture(autouse=True)
@@ -147,3 +148,18 @@ def test_a_severity_of_options_is_at_most_fatal() -> None:
     options.log_severity_level = 5
     with pytest.raises(ort.InvalidArgument, match="log_severity_level is 0"):
         ort.InferenceSession(MODEL, options)
+
+
+def test_a_warning_names_the_line_of_the_user() -> None:
+    """However deep in the package it is given, also where a subclass of the user stands between."""
+
+    class Mine(ort.InferenceSession):
+        def _create_inference_session(self, *given: Any) -> None:
+            super()._create_inference_session(*given)
+
+    session = ort.InferenceSession(MODEL)
+    for make in (ort.InferenceSession, Mine, lambda model, providers: session.set_providers(providers)):
+        with pytest.warns(UserWarning, match="'CUDAExecutionProvider' is not available") as caught:
+            make(MODEL, providers=["CUDAExecutionProvider"])
+        assert caught[0].filename == __file__
+    assert user_stacklevel() == 1

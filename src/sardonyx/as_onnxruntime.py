@@ -50,13 +50,16 @@ def install() -> ModuleType:
     names = sardonyx.__all__
     held = vars(sardonyx)
     module.__dict__.update({name: held[name] for name in names if name in held})
-    module.__dict__.update(_is_sardonyx=True, __version__=ONNXRUNTIME_API, __all__=list(names), __getattr__=_later)
+    module.__dict__.update(_is_sardonyx=True, __version__=ONNXRUNTIME_API, __all__=list(names), __getattr__=_later, __dir__=_names)
     if "__path__" not in module.__dict__:
         module.__path__ = _folders()
     sys.modules[_NAME] = module
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
     module.__dict__["capi"] = importlib.import_module(f"{_NAME}.capi")
+    validation = importlib.import_module(f"{_NAME}.capi.onnxruntime_validation")
+    package_name, version, cuda_version = validation.get_package_name_and_version_info()
+    module.__dict__.update(onnxruntime_validation=validation, package_name=package_name, version=version, cuda_version=cuda_version)
     return module
 
 
@@ -65,6 +68,11 @@ def _later(name: str) -> object:
     if name not in sardonyx.__all__:
         raise AttributeError(f"module {_NAME!r} has no attribute {name!r}")
     return getattr(sardonyx, name)
+
+
+def _names() -> list[str]:
+    """Return the names of the module, also those that nobody asked for yet."""
+    return sorted({*vars(sys.modules[_NAME]), *sardonyx.__all__})
 
 
 def _folders() -> list[str]:

@@ -14,6 +14,7 @@
     ├── NotFound, NoModel, ModelLoaded, EngineError, DeviceReset    onnxruntime's names for what does not happen here
     └── Fail                 anything else
         ├── InvalidFlatBuffer    the bytes are no model of a format of flat buffers (TFLite, Circle, ORT)
+        ├── UnknownOperator      a node's operator is in no operator set of its domain      (also InvalidGraph)
         ├── OptimizationError    a rewrite rule or a pass failed, or left an invalid model
         └── RunTerminated        a run was ended by `RunOptions.terminate`
             └── RunTimedOut      it took longer than `RunOptions.timeout_ms`               (also TimeoutError)
@@ -50,6 +51,7 @@ __all__ = [
     "RunTimedOut",
     "RuntimeException",
     "SardonyxError",
+    "UnknownOperator",
     "blamed",
     "describe",
     "located",
@@ -97,6 +99,10 @@ class SizesNotInferred(InvalidArgument):
 
 class InvalidGraph(SardonyxError):
     """The model breaks a rule of the standard."""
+
+
+class UnknownOperator(InvalidGraph, Fail):
+    """A node's operator is unknown in a domain beside the standard's; onnxruntime raises one of these, by the model's imports."""
 
 
 class InvalidProtobuf(SardonyxError):

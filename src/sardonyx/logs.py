@@ -14,6 +14,7 @@ import contextlib
 import contextvars
 import functools
 import operator
+import os
 import sys
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
@@ -35,6 +36,7 @@ __all__ = [
     "set_default_logger_callback",
     "set_default_logger_severity",
     "set_default_logger_verbosity",
+    "user_stacklevel",
 ]
 
 LogCallback: TypeAlias = Callable[[int, str, str, str, str], None]
@@ -50,6 +52,7 @@ _WARNINGS = frozenset(
     "provider.left_out".split()
 )
 """Events that say that something was wrong, or left out."""
+_PACKAGE = os.path.dirname(__file__) + os.sep
 _SCOPE: contextvars.ContextVar[tuple[int, str]] = contextvars.ContextVar("sardonyx_logs", default=(-1, ""))
 """The severity from which on the session or run of this thread writes, -1 for the process's, and its logid."""
 _LOCK = new_lock()
@@ -205,4 +208,12 @@ def _checked(severity: SupportsIndex) -> int:
     level = operator.index(severity)
     if not 0 <= level < len(_LEVELS):
         raise InvalidArgument(f"Invalid logging severity {level}. 0:Verbose, 1:Info, 2:Warning, 3:Error, 4:Fatal")
+    return level
+
+
+def user_stacklevel() -> int:
+    """Return the `stacklevel` by which a warning of the calling function names the nearest line outside of this package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
     return level

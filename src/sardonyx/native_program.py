@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.dtypes import Array
 from sardonyx.provider import Bound
 
-__all__ = ["GrowingProgram", "NativeCall", "NativeGrowth", "NativeProgram"]
+__all__ = ["GrowingProgram", "NativeCall", "NativeGrowth", "NativeProgram", "TimedCall", "TimesNativeCalls"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -26,6 +27,18 @@ class NativeCall:
     resume: int = 0
     """The address of a function of the table and 0, which goes on with a run that has paused, as the result -2 of either says, so
     that signals are heard; 0 for a call that never pauses."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TimedCall:
+    """A native call that notes how long its steps take, for profiles."""
+
+    call: NativeCall
+    """The call."""
+    take_times: Callable[[], Array | None]
+    """Return the times of the last call, as `TimedRun` has them, and forget them; None where there was none since."""
+    symbols: Mapping[str, int]
+    """What the symbols in the shapes of its steps are."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,3 +77,11 @@ class GrowingProgram(Protocol):
 
     def native_growth(self, bound: Bound) -> NativeGrowth | None:
         """Return how native calls for `bound` serve other shapes too; None where they do not."""
+
+
+@runtime_checkable
+class TimesNativeCalls(Protocol):
+    """A program whose native calls can note how long their steps take."""
+
+    def native_timed_call(self, bound: Bound) -> TimedCall | None:
+        """Return a new call for what `bind` returned; None where only `run_timed` will do."""

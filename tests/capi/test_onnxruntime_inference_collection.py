@@ -9,8 +9,9 @@ from sardonyx.capi import onnxruntime_inference_collection as collection
 
 
 def test_its_classes_are_those_of_the_package() -> None:
-    """`Session` is the class of sessions."""
-    assert collection.Session is collection.InferenceSession is ort.InferenceSession
+    """`Session` is the base class of sessions."""
+    assert collection.InferenceSession is ort.InferenceSession
+    assert collection.Session in ort.InferenceSession.__bases__
     assert collection.OrtValue is ort.OrtValue
 
 
@@ -54,3 +55,9 @@ def test_malformed_providers_are_refused(providers: object, options: object) -> 
     """By a ValueError."""
     with pytest.raises(ValueError, match="provider"):
         collection.check_and_normalize_provider_args(providers, options, KNOWN)
+
+
+def test_a_kind_of_device_has_a_maker() -> None:
+    """Where one maker makes it."""
+    makers = [collection.get_vendor_id_for_device_type(kind) for kind in ("cuda", "dml", "cann", "webgpu", "cpu")]
+    assert makers == [0x10DE, 0x1414, 0x19E5, 0, None]

@@ -18,11 +18,13 @@ from sardonyx.cli.main import cli
 from sardonyx.generate.loading import load
 
 SLOW = """
+import signal
 import sys
 import time
 from sardonyx.cli.main import main
 from sardonyx.generate.decoder import Decoder
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent in the background has it ignored
 step, steps = Decoder.step, []
 
 def slow_step(*arguments):

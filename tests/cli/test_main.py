@@ -9,9 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
+from support.models import model
 
-from sardonyx.cli.main import VERBS
+from sardonyx.cli.main import VERBS, cli
+from sardonyx.formats.onnx import save
 from sardonyx.version import __version__
 
 
@@ -101,7 +103,41 @@ def test_the_list_of_verbs_is_not_cut(invoke: Callable[..., Result]) -> None:
 def test_an_interrupted_verb_ends_with_130(model_file: Path) -> None:
     """Not with 1, by which `diff` says that something differs."""
     code = "import signal, threading, _thread; threading.Timer(1.5, _thread.interrupt_main).start()\n"
+    code += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a parent in the background has it ignored
     code += f"import sys; sys.argv = ['sardonyx', 'run', {str(model_file)!r}, '--random', '--repeat', '100000000']\n"
     code += "from sardonyx.cli.main import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "--random", "--outputs", "all"),
+        ("inspect",),
+        ("inspect", "--html", "page.html"),
+        ("explain",),
+        ("profile", "--runs", "2"),
+        ("profile", "--runs", "2", "--placement", "-o", "measured.json"),
+        ("diff",),
+        ("optimize", "--diff", "-o", "optimized.onnx"),
+        ("compile", "-o", "compiled.onnx"),
+        ("convert",),
+        ("quantize", "-o", "small.onnx"),
+    ],
+    ids=" ".join,
+)
+def test_long_names_fit_80_columns(arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a file, a scope, a node and a value."""
+    scope = "/model/encoder/layers.0/attention_with_a_very_long_name_for_a_scope/projection_of_queries_and_keys"
+    made = model("graph(x: float[n, 2]) -> (y: float[n, 2]) {\nk: float[2] = [1, 2]\na = Relu(x) @first\ny = Add(a, k) @second\n}")
+    for node in made.graph:
+        node.name = f"{scope}/{node.name}"
+        node.output.name = f"{scope}/{node.output.name}_output_0"
+    monkeypatch.chdir(tmp_path)
+    name = f"{'long_name_of_a_model_' * 5}.onnx"
+    save(made, tmp_path / name)
+    more = (f"{'long_name_of_a_model_' * 5}.ort",) if arguments == ("convert",) else ()
+    found = CliRunner().invoke(cli, [arguments[0], name, *arguments[1:], *more], env={"COLUMNS": "80"})
+    assert found.exit_code == 0
+    assert max(map(len, found.stdout.splitlines())) <= 80

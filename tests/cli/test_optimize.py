@@ -38,7 +38,7 @@ def test_the_optimized_model_is_saved(invoke: Callable[..., Result], turned: Pat
     assert result.exit_code == 0, result.output
     assert [node.op_type for node in load(tmp_path / "out.onnx").graph] == ["MatMul", "Relu"]
     assert "5 -> 2 nodes in" in result.output
-    assert f"saved as {tmp_path / 'out.onnx'}" in result.output
+    assert f"savedas{tmp_path / 'out.onnx'}" in "".join(result.output.split())  # a long path is folded
     assert "rules: merge_transposes 1" in result.output
 
 

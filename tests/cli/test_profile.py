@@ -32,6 +32,20 @@ def test_json_has_every_step(invoke: Callable[..., Result], model_file: Path) ->
     assert facts["outside_steps_ms"] == pytest.approx(facts["run_ms"] - facts["steps_ms"])
 
 
+def test_steps_and_what_lies_outside_add_up_to_the_run(invoke: Callable[..., Result], model_file: Path) -> None:
+    """Each part has a name."""
+    facts = json.loads(invoke("profile", model_file, "--json").stdout)
+    assert facts["steps_ms"] + sum(part["ms"] for part in facts["outside"]) == pytest.approx(facts["run_ms"])
+    assert [part["name"].partition(":")[0] for part in facts["outside"]] == [
+        "before the first program",
+        "in programs, around their steps",
+        "between programs",
+        "after the last program",
+    ]
+    assert 20 <= facts["runs"] <= 1000
+    assert "outside of steps" in invoke("profile", model_file).output
+
+
 def test_the_threads_of_a_run_are_chosen(invoke: Callable[..., Result], model_file: Path) -> None:
     """`--threads`, which every verb has that makes a session; the peak is that of so many processors."""
     shown = [" ".join(invoke("profile", model_file, "--runs", "4", "--threads", str(count)).output.split()) for count in (1, 2)]
@@ -86,6 +100,7 @@ def test_a_missing_folder_is_told_first(invoke: Callable[..., Result], model_fil
 
 
 def test_of_short_runs_it_says_what_they_take_unrecorded(invoke: Callable[..., Result], model_file: Path) -> None:
-    """Less than recorded ones, which are called by way of Python."""
+    """And what recording adds to that."""
     facts = json.loads(invoke("profile", model_file, "--json").stdout)
-    assert 0 < facts["unrecorded_run_ms"] < facts["run_ms"]
+    assert facts["unrecorded_run_ms"] > 0
+    assert facts["recording_ms"] == max(0, facts["run_ms"] - facts["unrecorded_run_ms"])

@@ -6,7 +6,7 @@ import pytest
 
 from sardonyx.cli.profile_tables import describe, print_differences, print_report
 from sardonyx.providers.cpu.roofline import Roofline
-from sardonyx.session.profile_report import Difference, Report, Step
+from sardonyx.session.profiling.report import Difference, Report, Step
 
 ROOFLINE = Roofline(1, 100e9, ((1 << 20, 50e9),))
 

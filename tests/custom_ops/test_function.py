@@ -14,7 +14,7 @@ from support.providers import DeviceProvider, DeviceTensor
 import sardonyx
 from sardonyx import OperatorSite
 from sardonyx.dtypes import Array
-from sardonyx.errors import Fail, InvalidArgument, InvalidGraph
+from sardonyx.errors import Fail, InvalidArgument, InvalidGraph, SardonyxError
 from sardonyx.ir.shape import Dim
 
 X = np.float32([1, -2, 3])
@@ -182,6 +182,39 @@ def test_what_a_shape_function_raises_names_the_operator(error: Exception, kind:
     wrong = sardonyx.op("mine", "Scale", shape=shape)(scale.function)
     with pytest.raises(kind, match=message):
         mine_session("(x: float[n]) -> (y: float[n]) {\ny = mine.Scale(x)\n}", wrong)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [(-1, 3), (1 << 63, 3), ("n", 3), (None, 3), (1.5, 3), (True, 3), "nm", 5, 3j, {}, ((1,),), (float("nan"),), (1,) * 65],
+    ids=repr,
+)
+def test_what_is_no_shape_is_an_error_when_the_session_is_made(said: Any) -> None:
+    """Sizes below 0 or beyond 64 bits, names, fractions, and what is no tuple."""
+    wrong = sardonyx.op("mine", "Scale", shape=lambda x: said)(scale.function)
+    with pytest.raises(Fail, match=r"the shape function of mine\.Scale returned .*; expected a tuple of sizes"):
+        mine_session("(x: float[n]) -> (y: float[?]) {\na = mine.Scale(x)\ny = Relu(a)\n}", wrong)
+
+
+def test_shapes_of_more_outputs_than_there_are() -> None:
+    """They are refused, as is one shape where there are two outputs."""
+    for said in (((2,), (2,), (2,)), (2,), None):
+        wrong = sardonyx.op("mine", "Two", outputs=("x", "x"), shape=lambda x, said=said: said)(lambda x: (x, x))
+        with pytest.raises(Fail, match="expected a tuple with a tuple of sizes for each output"):
+            mine_session("(x: float[n]) -> (y: float[?], z: float[?]) {\ny, z = mine.Two(x)\n}", wrong)
+
+
+@pytest.mark.parametrize("said", [(np.int64(3),), [3], None, (9,)])
+def test_results_of_another_shape_than_was_said_are_an_error(said: Any) -> None:
+    """Numbers of NumPy are sizes, and a list of them is a shape; what the run gives must have it."""
+    made = sardonyx.op("mine", "Scale", shape=lambda x: said)(scale.function)
+    session = mine_session("(x: float[n]) -> (y: float[?]) {\na = mine.Scale(x)\ny = Relu(a)\n}", made)
+    feed = {"x": np.ones(3, np.float32)}
+    if said == (9,):
+        with pytest.raises(SardonyxError, match="Scale"):
+            session.run(None, feed)
+    else:
+        assert session.run(None, feed)[0].shape == (3,)
 
 
 def test_an_attribute_of_another_kind_names_the_node() -> None:

@@ -112,13 +112,33 @@ def test_numbers_of_numpy_are_plain_numbers() -> None:
     assert (node.op_type, made.get("a"), made.get("b")) == ("Foo", 0.5, (3, 4))
 
 
-def test_subgraphs_have_no_plain_form() -> None:
-    """Graphs that hold such are not kept."""
-    held = graph(
-        "graph(c: bool[], x: float[2]) -> (y) { y = If(c) {then_branch = graph() -> (a) { a = Relu(x) }, "
-        "else_branch = graph() -> (b) { b = Neg(x) }} }"
-    )
-    with pytest.raises(NoPlainForm):
+def test_subgraphs_come_back_with_what_they_capture() -> None:
+    """Values of the graph around them, also as an output, and weights of their own."""
+    held = graph("""graph(c: bool[], x: float[2]) -> (y) {
+        y = If(c) {then_branch = graph() -> (a) { w: float[2] = [1, 2] a = Mul(x, w) }, else_branch = graph() -> (x) { }}
+    }""")
+    found = _again(held)
+    assert print_graph(found) == print_graph(held)
+    (node,) = found
+    assert node.subgraphs[0].initializers["w"].constant is not None
+    assert list(node.subgraphs[1].outputs) == list(found.inputs[1:])
+    assert [user.op_type for user, _ in found.inputs[1].uses if isinstance(user, Node)] == ["Mul"]
+
+
+def test_subgraphs_of_any_depth_have_no_plain_form() -> None:
+    """More than 32 in one another: reading them takes Python's stack."""
+    inner = "a = Relu(x)"
+    for _ in range(40):
+        inner = f"a = If(c) {{then_branch = graph() -> (a) {{ {inner} }}, else_branch = graph() -> (b) {{ b = Neg(x) }}}}"
+    with pytest.raises(NoPlainForm, match="32"):
+        PlainWriter({}).graph(graph(f"graph(c: bool[], x: float[2]) -> (a) {{ {inner} }}"))
+
+
+def test_a_reference_to_an_attribute_has_no_plain_form() -> None:
+    """Functions are expanded before."""
+    held = Graph("g", [Value("x", TensorType(DataType.FLOAT, (2,)))])
+    held.append(Node("Foo", held.inputs, 1, {"a": Attribute(AttributeKind.FLOAT, None, "outer")}, version=1))
+    with pytest.raises(NoPlainForm, match="FLOAT"):
         PlainWriter({}).graph(held)
 
 

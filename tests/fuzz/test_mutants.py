@@ -138,7 +138,7 @@ def test_an_exception_that_is_not_ours_is_a_finding(monkeypatch: pytest.MonkeyPa
     def fail(*arguments: object) -> None:
         raise ZeroDivisionError("no")
 
-    monkeypatch.setattr("sardonyx.session.inference_session.check_feeds", fail)
+    monkeypatch.setattr("sardonyx.session.opened_session.check_feeds", fail)
     assert run_case(_relu(4)) == "untyped: CPU: ZeroDivisionError: no"
 
 

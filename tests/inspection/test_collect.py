@@ -42,6 +42,14 @@ def test_each_stage_is_kept() -> None:
     assert not found.notes
 
 
+def test_products_have_their_precision() -> None:
+    """As their kernels were chosen; other nodes have none."""
+    text = "graph(x: float[n, 4]) -> (y: float[n, 4]) {\nw: float[4, 4] = ... 1\na = MatMul(x, w) @product\ny = Exp(a) @end\n}"
+    found = inspect_model(model(text), about, feed=rows)
+    assert found.after is not None
+    assert {node["name"]: node.get("precision") for node in found.after["nodes"]} == {"product": "float32", "end": None}
+
+
 def test_a_model_without_a_session_is_shown_as_it_is() -> None:
     """With a note that says what is wrong."""
     found = inspect_model(model("graph(x: float[2]) -> (y: float[2]) {\ny = none.Such(x) @odd\n}"), about)

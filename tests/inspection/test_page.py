@@ -149,6 +149,24 @@ def test_a_node_leads_to_what_it_was(browser: Browser, page: Path) -> None:
     assert browser.script("return document.querySelector('[data-side=before]').getAttribute('aria-pressed')") == "true"
 
 
+def test_the_precision_of_products_is_shown(browser: Browser, tmp_path: Path) -> None:
+    """In a column, on the overview and beside a node; a page without products has none of these."""
+    text = "graph(x: float[n, 4]) -> (y: float[n, 4]) {\nw: float[4, 4] = ... 1\na = MatMul(x, w) @product\ny = Exp(a) @end\n}"
+    found = inspect_model(model(text), describe, feed=rows)
+    path = tmp_path / "page.html"
+    path.write_text(render_page(found), encoding="utf-8")
+    browser.open(path, "#placement")
+    assert "precision" in browser.text("#panel-placement th").split("\n")
+    assert "float32" in browser.text("#panel-placement td").split("\n")
+    browser.keys("#panel-placement input", "float32")
+    assert "1 node" in browser.text("#panel-placement p")
+    browser.click("#panel-placement button.link")
+    assert "multiplies in float32" in browser.text("#panel-graph")
+    browser.click("#tab-overview")
+    assert "Precision of products" in browser.text("#panel-overview h2")
+    assert browser.problems() == []
+
+
 def test_a_rule_filters_the_changes(browser: Browser, page: Path) -> None:
     """Rows of others go."""
     browser.open(page, "#changes")

@@ -11,6 +11,7 @@ import onnx.defs
 import pytest
 from support.infer_op import A, B
 
+from sardonyx import errors
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Attribute, AttributeKind, Graph, Node, SequenceType, Tensor, TensorType, Value
@@ -76,12 +77,12 @@ def any_node(draw: random.Random, schema: OpSchema, version: int) -> tuple[Node,
 
 @pytest.mark.parametrize(("domain", "op_type"), OPERATORS, ids=lambda item: item or "ai.onnx")
 def test_arbitrary_nodes_are_inferred_or_refused(domain: str, op_type: str) -> None:
-    """Inference gives facts whose elements have their shape, or raises InvalidGraph."""
+    """Inference gives facts whose elements have their shape, or raises InvalidGraph or, of what nobody computes, NotImplemented."""
     draw = random.Random(f"{domain}.{op_type}")
     schema = find_schema(domain, op_type, 1 << 20)
     assert schema is not None
     for _ in range(ROUNDS):
         node, facts = any_node(draw, schema, draw.choice([schema.since_version, 1 << 20]))
-        with contextlib.suppress(InvalidGraph):
+        with contextlib.suppress(InvalidGraph, errors.NotImplemented):
             for fact in infer_node(node, facts):
                 assert fact.value is None or fact.value.shape == fact.shape

@@ -204,3 +204,20 @@ def test_a_cache_stays_narrow() -> None:
     }""")
     assert _operators(held) == ["Cast", "MatMul", "Cast", "Concat", "Cast", "MatMul", "Cast"]
     assert held.graph.outputs[1].dtype is DataType.FLOAT16
+
+
+def test_operators_whose_schemas_list_no_types_are_widened() -> None:
+    """Those of com.microsoft: what is claimed in float32 is run in it."""
+    made = model("graph(x: float16[2, 4], w: float16[4]) -> (y: float16[2, 4]) { y = com.microsoft.BiasGelu(x, w) }")
+    infer_graph(made)
+    widen(made.graph, [_OfMicrosoft(), FusingProvider((), "Last")], Widening())
+    verify(made)
+    assert _operators(made) == ["Cast", "Cast", "BiasGelu", "Cast"]
+
+
+class _OfMicrosoft(_Floats):
+    """Claims BiasGelu in float32."""
+
+    def capabilities(self, view: GraphView) -> Claims:
+        nodes = [node for node in view.nodes if node.op_type == "BiasGelu" and node.output.dtype is DataType.FLOAT]
+        return FusingProvider(("BiasGelu",), "Floats", fuse=False).capabilities(dataclasses.replace(view, nodes=tuple(nodes)))

@@ -94,3 +94,17 @@ def test_forms_that_no_operator_takes_are_refused(options: dict[str, Any], tmp_p
     """Zero points in floats, and codes of 2 bits, in DequantizeLinear."""
     with pytest.raises(InvalidArgument, match=r"QOperator|4 or 8 bits"):
         _quantized(tmp_path, **options)
+
+
+def test_configurations_take_their_arguments_in_the_order_of_onnxruntime() -> None:
+    """Sizes of blocks first; bits second of HQQ, and after the axes of the default."""
+    default = DefaultWeightOnlyQuantConfig(32, True, 4, QuantFormat.QDQ, ("Gather",), (("Gather", 1),), 8, True)
+    assert (default.block_size, default.is_symmetric, default.accuracy_level, default.bits) == (32, True, 4, 8)
+    assert (default.quant_format, default.op_types_to_quantize, default.channel_wised_quantize) == (
+        QuantFormat.QDQ,
+        ("Gather",),
+        True,
+    )
+    hqq = HQQWeightOnlyQuantConfig(64, 2, 1, QuantFormat.QOperator, ("MatMul",), (("MatMul", 0),))
+    assert (hqq.block_size, hqq.bits, hqq.axis, hqq.op_types_to_quantize) == (64, 2, 1, ("MatMul",))
+    assert (hqq.is_symmetric, hqq.accuracy_level, hqq.quant_axes) == (False, None, (("MatMul", 0),))

@@ -41,6 +41,27 @@ def test_the_pool_keeps_a_bounded_number_of_buffers() -> None:
     assert pool.trim() == 0
 
 
+def test_a_buffer_is_taken_for_good_where_an_idle_one_fits() -> None:
+    """It is not the pool's any more; one more than twice as large is left, for which there are larger runs."""
+    pool = ArenaPool(HOST)
+    small, large = pool.borrow(100), pool.borrow(1000)
+    for entry in (small, large):
+        pool.give_back(entry)
+    assert pool.take(80) is small[1]
+    assert pool.take(80).nbytes == 80
+    assert pool.held_bytes == 1000
+
+
+def test_a_shared_pool_keeps_its_buffers() -> None:
+    """Since other sessions count on them."""
+    pool = ArenaPool(HOST)
+    pool.is_shared = True
+    entry = pool.borrow(100)
+    pool.give_back(entry)
+    assert pool.take(100) is not entry[1]
+    assert pool.held_bytes == 100
+
+
 def test_host_buffers_are_aligned() -> None:
     """Each buffer begins on a cache line."""
     assert HOST.allocate(100).ctypes.data % 64 == 0

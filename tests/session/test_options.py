@@ -157,3 +157,9 @@ def test_copies_of_run_options_are_terminated_by_themselves() -> None:
     other.cancellation().check()
     with pytest.raises(RunTerminated):
         options.cancellation().check()
+
+
+def test_a_size_beyond_64_bits_is_refused() -> None:
+    """The message names the dimension."""
+    with pytest.raises(InvalidArgument, match="the size of 'n' is a number of 64 bits"):
+        SessionOptions().add_free_dimension_override_by_name("n", 2**63)

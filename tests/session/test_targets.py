@@ -27,7 +27,7 @@ def test_results_lie_in_the_targets(size: int, providers: list[str] | None) -> N
     x = np.random.default_rng(0).standard_normal((size, 4)).astype(np.float32)
     y, z = np.zeros_like(x), np.zeros_like(x)
     held = session(providers=providers)
-    found = held.compute(["z", "y"], {"x": x}, None, {"y": y, "z": z})
+    found = held.compute_values(["z", "y"], {"x": x}, None, {"y": y, "z": z})
     assert found[0] is z
     assert found[1] is y
     plain = held.run(["y", "z"], {"x": x})
@@ -42,7 +42,7 @@ def test_a_target_may_lie_at_any_address(shift: int) -> None:
     buffer = np.zeros(x.nbytes + 64, np.uint8)
     y = buffer[shift : shift + x.nbytes].view(np.float32).reshape(x.shape)
     held = session()
-    held.compute(["y"], {"x": x}, None, {"y": y})
+    held.compute_values(["y"], {"x": x}, None, {"y": y})
     np.testing.assert_array_equal(y, held.run(["y"], {"x": x})[0])
     assert not buffer[:shift].any()
     assert not buffer[shift + x.nbytes :].any()
@@ -54,7 +54,7 @@ def test_a_target_may_be_an_input() -> None:
     x = np.arange(64, dtype=np.float32)
     held = session(text)
     expected = held.run(None, {"x": x})[0]
-    held.compute(["y"], {"x": x}, None, {"y": x})
+    held.compute_values(["y"], {"x": x}, None, {"y": x})
     np.testing.assert_array_equal(x, expected)
 
 
@@ -76,13 +76,13 @@ def test_two_targets_in_one_memory_are_filled_one_after_another() -> None:
 def test_a_target_that_does_not_fit_is_refused(target: Any, message: str) -> None:
     """By the output's name."""
     with pytest.raises(ort.InvalidArgument, match=f"output 'y': (the )?.*{message}"):
-        session().compute(["y"], {"x": np.ones((3, 4), np.float32)}, None, {"y": target})
+        session().compute_values(["y"], {"x": np.ones((3, 4), np.float32)}, None, {"y": target})
 
 
 def test_an_unknown_output_is_refused() -> None:
     """With the known ones."""
     with pytest.raises(ort.InvalidArgument, match="no output 'q'; its outputs are"):
-        session().compute(["y"], {"x": np.ones((3, 4), np.float32)}, None, {"q": np.zeros(1)})
+        session().compute_values(["y"], {"x": np.ones((3, 4), np.float32)}, None, {"q": np.zeros(1)})
 
 
 def test_an_output_that_is_declared_twice_fills_its_target() -> None:

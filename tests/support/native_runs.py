@@ -26,11 +26,11 @@ def only_native(session: ort.InferenceSession) -> Iterator[None]:
     def refuse(*_arguments: object) -> None:
         raise AssertionError("the run went through Python")
 
-    session.compute = refuse  # type: ignore[assignment, method-assign]
+    session.compute_values = refuse  # type: ignore[assignment, method-assign]
     try:
         yield
     finally:
-        del session.compute  # type: ignore[method-assign]
+        del session.compute_values  # type: ignore[method-assign]
 
 
 def run_in_python(session: ort.InferenceSession, names: Any, feed: Any, options: Any = None) -> list[Any]:

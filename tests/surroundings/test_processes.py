@@ -229,10 +229,12 @@ def test_signals_all_the_time(tmp_path: Path) -> None:
 def test_an_exception_of_a_handler_at_any_stage(delay: float, tmp_path: Path) -> None:
     """It comes out, and sessions are made afterwards.
 
-    The signal is repeated: Python itself drops an exception that is raised while it frees an object.
+    The signal is repeated: Python itself drops an exception that is raised while it frees an object. What `import onnx` reads of
+    Python's library is imported before: an exception between a submodule and its entry in the package, which is Python's code, leaves
+    the package without it for good.
     """
     interrupt = f"""
-import signal, time
+import importlib.metadata, signal, time
 class Stop(Exception):
     pass
 def stop(*_):

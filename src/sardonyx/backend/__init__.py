@@ -4,12 +4,7 @@ import sardonyx.backend as backend
 outputs = backend.run("model.onnx", [x])
 """
 
-from sardonyx.backend.backend import OnnxRuntimeBackend, SardonyxBackend
+from sardonyx.backend.backend import OnnxRuntimeBackend, SardonyxBackend, is_compatible, prepare, run, supports_device
 from sardonyx.backend.backend_rep import SardonyxBackendRep
 
 __all__ = ["OnnxRuntimeBackend", "SardonyxBackend", "SardonyxBackendRep", "is_compatible", "prepare", "run", "supports_device"]
-
-is_compatible = SardonyxBackend.is_compatible
-prepare = SardonyxBackend.prepare
-run = SardonyxBackend.run_model
-supports_device = SardonyxBackend.supports_device

@@ -11,7 +11,7 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.options import RunOptions, SessionOptions
 
-__all__ = ["OnnxRuntimeBackend", "SardonyxBackend"]
+__all__ = ["OnnxRuntimeBackend", "SardonyxBackend", "is_compatible", "prepare", "run", "supports_device"]
 
 _SESSION_OPTIONS = frozenset(
     "enable_cpu_mem_arena enable_mem_pattern enable_mem_reuse execution_mode execution_order graph_optimization_level "
@@ -92,3 +92,8 @@ def _session_options(given: Mapping[str, OnnxValue]) -> SessionOptions:
 
 OnnxRuntimeBackend = SardonyxBackend
 """The name that onnxruntime gives the class."""
+
+is_compatible = SardonyxBackend.is_compatible
+prepare = SardonyxBackend.prepare
+run = SardonyxBackend.run_model
+supports_device = SardonyxBackend.supports_device

@@ -6,14 +6,17 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 
 from sardonyx.errors import InvalidArgument
+from sardonyx.session.adapters import AdapterFormat
 from sardonyx.session.context.model_compiler import ModelCompiler
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.io_binding import IOBinding
+from sardonyx.session.session import Session
 from sardonyx.values.device import OrtDevice, OrtDeviceVendorId, device_of
 from sardonyx.values.ort_value import OrtValue, copy_tensors
 from sardonyx.values.sparse_tensor import SparseTensor
 
 __all__ = [
+    "AdapterFormat",
     "IOBinding",
     "InferenceSession",
     "ModelCompiler",
@@ -25,15 +28,26 @@ __all__ = [
     "check_and_normalize_provider_args",
     "copy_tensors",
     "get_ort_device_type",
+    "get_vendor_id_for_device_type",
 ]
 
-Session = InferenceSession
-"""onnxruntime's base class of sessions, of which it has one."""
+
+_VENDORS = {
+    "cann": OrtDeviceVendorId.HUAWEI,
+    "cuda": OrtDeviceVendorId.NVIDIA,
+    "dml": OrtDeviceVendorId.MICROSOFT,
+    "webgpu": OrtDeviceVendorId.NONE,
+}
 
 
 def get_ort_device_type(device_type: str) -> int:
     """Return the number of a kind of device; raises InvalidArgument for an unknown name."""
     return device_of(device_type).device_type()
+
+
+def get_vendor_id_for_device_type(device_type: str) -> OrtDeviceVendorId | None:
+    """Return the maker of a kind of device; None for a kind that several make, and for an unknown one."""
+    return _VENDORS.get(device_type)
 
 
 def check_and_normalize_provider_args(

@@ -60,7 +60,7 @@ def print_engines(model: str, job: Job, found: Sequence[Measured]) -> None:
     """Print a row for each engine, what is compared, and what the figures include."""
     threads = f"{job.threads} thread{'s' if job.threads > 1 else ''}"
     streams = f"{job.streams} runs at a time" if job.streams > 1 else "one run at a time"
-    click.echo(f"{model}: {threads}, {streams}")
+    print_text(f"{model}: {threads}, {streams}")
     shapes = ", ".join(f"{name} {type_text(value)}" for name, value in job.feed.items())
     if shapes:
         print_text(f"inputs: {shapes}")

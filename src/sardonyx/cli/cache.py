@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from sardonyx import config
-from sardonyx.cli.console import fail, json_option, print_json, print_pairs
+from sardonyx.cli.console import fail, json_option, print_json, print_pairs, print_text
 from sardonyx.disk_cache import shared_cache
 
 __all__ = ["cache", "describe_cache"]
@@ -56,7 +56,7 @@ def clear(as_json: bool) -> None:
     if as_json:
         print_json({"folder": str(found.folder), "deleted": count, "deleted_bytes": size_bytes, "problem": problem})
         return
-    click.echo(f"{found.folder}: {count} files deleted, {size_bytes / _MIB:.1f} MiB")
+    print_text(f"{found.folder}: {count} files deleted, {size_bytes / _MIB:.1f} MiB")
     if problem:
         fail(problem)
 

@@ -15,6 +15,7 @@ from sardonyx.cli.console import (
     json_option,
     open_session,
     print_json,
+    print_text,
     provider_option,
     readable_errors,
     refuse_existing,
@@ -61,4 +62,4 @@ def compile_ahead(
         print_json({"path": str(path), "programs": dict(programs), "other_nodes": rest})
         return
     told = ", ".join(f"{count} of {name}" for name, count in programs.items()) or "none"
-    click.echo(f"{path}: {programs.total()} compiled partition{'s' * (programs.total() != 1)} ({told}), {rest} other nodes")
+    print_text(f"{path}: {programs.total()} compiled partition{'s' * (programs.total() != 1)} ({told}), {rest} other nodes")

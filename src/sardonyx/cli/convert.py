@@ -15,6 +15,7 @@ from sardonyx.cli.console import (
     json_option,
     print_json,
     print_table,
+    print_text,
     readable_errors,
     refuse_existing,
 )
@@ -72,7 +73,7 @@ def convert(
         rows = [{"where": loss.where, "what": loss.what} for loss in losses]
         print_json({"path": str(output), "format": chosen.name, "nodes": nodes, "not_expressed": rows})
         return
-    click.echo(f"{output}: {chosen.name}, {nodes} nodes, {_size(output)}")
+    print_text(f"{output}: {chosen.name}, {nodes} nodes, {_size(output)}")
     _print(losses)
 
 

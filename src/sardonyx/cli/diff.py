@@ -178,7 +178,7 @@ def _save(found: Difference, model: str, output: Path | None) -> list[Path]:
 
 
 def _print(found: Difference, files: Sequence[Path], a: str, b: str, *, searches: bool) -> None:
-    click.echo(f"{found.model}: {counted(found.nodes, 'node')}, {counted(found.compared, 'part')} compared")
+    print_text(f"{found.model}: {counted(found.nodes, 'node')}, {counted(found.compared, 'part')} compared")
     click.echo(f"a: {found.a}\nb: {found.b}")
     if found.failure:
         click.secho(f"b fails: {found.failure}", fg="red")

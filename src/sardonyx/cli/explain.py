@@ -141,7 +141,7 @@ def _print_summary(model: str, placements: Sequence[Placement]) -> None:
     """Print how many nodes each provider runs, their operators, the precision of products, and why others declined which nodes."""
     counts = collections.Counter(placement.provider for placement in placements)
     partitions = len({placement.partition for placement in placements})
-    click.echo(f"{model}: {counted(len(placements), 'node')} in {counted(partitions, 'partition')}")
+    print_text(f"{model}: {counted(len(placements), 'node')} in {counted(partitions, 'partition')}")
     rows = []
     for name, count in counts.most_common():
         operators = collections.Counter(item.op_type for item in placements if item.provider == name)

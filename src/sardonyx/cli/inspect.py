@@ -17,6 +17,7 @@ from sardonyx.cli.console import (
     json_option,
     print_json,
     print_table,
+    print_text,
     progress,
     provider_option,
     readable_errors,
@@ -110,7 +111,7 @@ def _write_page(
     page.write_text(render_page(found), encoding="utf-8")
     for note in found.notes:
         click.secho(note, fg="yellow", err=True)
-    click.echo(f"{page}: {len(found.before['nodes'])} nodes, {page.stat().st_size / 2**20:.1f} MiB; open it in a browser")
+    print_text(f"{page}: {len(found.before['nodes'])} nodes, {page.stat().st_size / 2**20:.1f} MiB; open it in a browser")
 
 
 def describe(model: Model) -> dict[str, object]:
@@ -153,7 +154,7 @@ def _shape_text(shape: Sequence[int | str] | None) -> str:
 
 def _print(facts: dict[str, Any]) -> None:
     opsets = ", ".join(f"{domain} {version}" for domain, version in facts["opset_imports"].items())
-    click.echo(f"{facts['model']}: IR version {facts['ir_version']}, opset {opsets}, written by {facts['producer'] or 'unknown'}")
+    print_text(f"{facts['model']}: IR version {facts['ir_version']}, opset {opsets}, written by {facts['producer'] or 'unknown'}")
     in_attributes = facts["attribute_numbers"]
     click.echo(
         f"{facts['nodes']} node{'s' * (facts['nodes'] != 1)}, {facts['parameters']:,} parameters, "
@@ -165,4 +166,4 @@ def _print(facts: dict[str, Any]) -> None:
         print_table(kind, ("name", "type", "shape"), rows)
     print_table("operators", ("operator", "nodes"), list(facts["operators"].items()))
     for key, text in facts["metadata"].items():
-        click.echo(f"{key}: {text}")
+        print_text(f"{key}: {text}")

@@ -20,7 +20,9 @@ from sardonyx.cli.console import (
     print_text,
     readable_errors,
     refuse_existing,
+    terminal_width,
 )
+from sardonyx.cli.fold import fold
 from sardonyx.cli.load import add_operators, load_option
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats.onnx import save
@@ -151,7 +153,7 @@ def _facts(model: Model, report: Report, diff: bool) -> dict[str, object]:
 
 def _print(source: str, output: Path | None, model: Model, report: Report) -> None:
     saved = f", saved as {output}" if output is not None else ""
-    click.echo(f"{source}: {report.nodes_before} -> {report.nodes_after} nodes in {report.seconds:.2f} s{saved}")
+    print_text(f"{source}: {report.nodes_before} -> {report.nodes_after} nodes in {report.seconds:.2f} s{saved}")
     if report.fired:
         print_text("rules: " + ", ".join(f"{name} {count}" for name, count in report.fired.most_common()))
     changed = [record.name for record in report.passes.values() if record.changes and record.name not in ("apply_rules",)]
@@ -176,11 +178,12 @@ def describe_changes(changes: Iterable[Change]) -> list[str]:
     for (name, exchange), members in groups.items():
         times = f", {len(members)} times" if len(members) > 1 else ""
         lines.append(click.style(f"{name}{times}", bold=True))
-        lines.append(f"    {exchange}")
+        lines += fold(f"    {exchange}", terminal_width())
         places = [place for member in members if (place := _place(member))]
         if places:
             more = f", and {len(places) - _PLACES} more" if len(places) > _PLACES else ""
-            lines.append(click.style(f"    at {', '.join(places[:_PLACES])}{more}", dim=True))
+            places_text = f"    at {', '.join(places[:_PLACES])}{more}"
+            lines += [click.style(line, dim=True) for line in fold(places_text, terminal_width())]
     return lines
 
 

@@ -34,7 +34,7 @@ from sardonyx.codegen.run.processors import available_processors
 from sardonyx.codegen.target import host_target
 from sardonyx.providers.cpu.roofline import Roofline, roofline_for
 from sardonyx.session.options import SessionOptions
-from sardonyx.session.profile_report import compare_profiles, read_events, read_profile
+from sardonyx.session.profiling.report import compare_profiles, read_events, read_profile
 
 __all__ = ["profile"]
 
@@ -42,11 +42,13 @@ _MARGIN_US = 1.0
 _SHORT_MS = 1.0
 """Of runs below this, recording is a part that counts."""
 _UNRECORDED_RUNS = 200
+_LEAST_RUNS, _MOST_RUNS, _SHORT_RUNS_S = 20, 1000, 0.02
+"""How many runs are recorded by default: what fits into that many seconds, within limits."""
 
 
 @click.command(short_help="Measure each step of MODEL.")
 @click.argument("model", type=ModelPath(), required=False)
-@click.option("--runs", default=20, show_default=True, type=click.IntRange(min=1), help="Runs to record.")
+@click.option("--runs", type=click.IntRange(min=1), help="Runs to record; 20 by default, more where they are short.")
 @click.option("--warmup", default=3, show_default=True, type=click.IntRange(min=0), help="Runs before these.")
 @click.option(
     "--top", default=15, show_default=True, type=click.IntRange(min=0), help="Steps to list, the longest first; 0 is all."
@@ -63,7 +65,7 @@ _UNRECORDED_RUNS = 200
 @json_option
 def profile(
     model: str | None,
-    runs: int,
+    runs: int | None,
     warmup: int,
     top: int,
     compare: tuple[Path, Path] | None,
@@ -109,7 +111,9 @@ def profile(
                 "[\n" + ",\n".join(json.dumps(_placed(event, roofline)) for event in events) + "\n]\n", encoding="utf-8"
             )
     if as_json:
-        print_json({**describe(model, report, roofline), "unrecorded_run_ms": unrecorded_ms, "inputs": types, "dims": sizes})
+        cost_ms = None if unrecorded_ms is None else max(0.0, report.run_ms - unrecorded_ms)
+        measured = {"unrecorded_run_ms": unrecorded_ms, "recording_ms": cost_ms}
+        print_json({**describe(model, report, roofline), **measured, "inputs": types, "dims": sizes})
         return
     left_open = ", ".join(f"{name}={size}" for name, size in sizes.items())
     print_text(f"inputs: {', '.join(map(' '.join, types.items()))}{f'; --dim sets {left_open}' if left_open else ''}")
@@ -123,7 +127,7 @@ def _measured(
     options: SessionOptions,
     provider_names: Sequence[str],
     feeding: Feeding,
-    runs: int,
+    runs: int | None,
     warmup: int,
 ) -> tuple[list[dict[str, Any]], dict[str, str], dict[str, int]]:
     """Return the events of a session and of its runs, without those of the warm-up, and what was fed; Any, as from JSON."""
@@ -131,10 +135,18 @@ def _measured(
         options.enable_profiling, options.profile_file_prefix = True, str(Path(folder) / "profile")
         session = open_session(model, provider_names, options)
         feed = make_feed(session, *feeding)
-        with progress(f"running {model}", warmup + runs) as advance:
-            for number in range(warmup + runs):
+        took_s = 1.0
+        with progress(f"running {model}", warmup) as advance:
+            for _ in range(warmup):
+                start_s = time.perf_counter()
                 session.run(None, feed)
-                advance("warming up" if number + 1 < warmup else "measuring")
+                took_s = min(took_s, time.perf_counter() - start_s)
+                advance("warming up")
+        count = runs or round(min(_MOST_RUNS, max(_LEAST_RUNS, _SHORT_RUNS_S / took_s)))
+        with progress(f"running {model}", count) as advance:
+            for _ in range(count):
+                session.run(None, feed)
+                advance("measuring")
         events = read_events(Path(session.end_profiling()))
     starts = sorted(event["ts"] for event in events if event["name"] == "model_run")
     begin = starts[warmup] if len(starts) > warmup else 0

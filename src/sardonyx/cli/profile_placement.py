@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import click
-
-from sardonyx.cli.console import chosen_providers, open_session, print_json, print_table, progress, readable_errors
+from sardonyx.cli.console import chosen_providers, open_session, print_json, print_table, print_text, progress, readable_errors
 from sardonyx.cli.feeds import make_feed
 from sardonyx.partition.measured import MEASURED, is_worth_it
 from sardonyx.partition.profile import Profile, save_profile
@@ -47,7 +45,7 @@ def measure_placement(
         return
     rows = [(_label(name, facts["runs_ms"]), f"{time_ms:.3f}") for name, time_ms in sorted(facts["runs_ms"].items(), key=_time)]
     print_table("", ("a run", "ms"), rows)
-    click.echo(f"{facts['samples']} operators measured on {facts['providers']} providers; use it by --placement-profile {output}")
+    print_text(f"{facts['samples']} operators measured on {facts['providers']} providers; use it by --placement-profile {output}")
 
 
 def _describe(found: Profile) -> dict[str, Any]:

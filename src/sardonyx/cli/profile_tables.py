@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from sardonyx.cli.console import decimals, print_table
+from sardonyx.cli.console import counted, decimals, print_table, print_text
 from sardonyx.providers.cpu.roofline import Roofline
-from sardonyx.session.profile_report import Difference, Report, Step
+from sardonyx.session.profiling.report import Difference, Report, Step
 
 __all__ = ["describe", "describe_differences", "print_differences", "print_report"]
 
@@ -27,6 +27,7 @@ def describe(model: str, report: Report, roofline: Roofline) -> dict[str, Any]:
         "run_ms": report.run_ms,
         "steps_ms": report.steps_ms,
         "outside_steps_ms": report.run_ms - report.steps_ms,
+        "outside": [dataclasses.asdict(part) for part in report.outside],
         "roofline": dataclasses.asdict(roofline),
         "steps": [
             {**dataclasses.asdict(step), "roofline_ms": _least_ms([step], roofline), "of_roofline": _share([step], roofline)}
@@ -47,14 +48,15 @@ def print_report(model: str, report: Report, roofline: Roofline, top: int, unrec
     """
     flops = sum(step.flops or 0 for step in report.steps)
     places = _places(report)
-    click.echo(f"{model}: {report.run_ms:.{places}f} ms a run (middle half of {report.runs} runs), {len(report.steps)} steps")
+    runs, steps = counted(report.runs, "run"), counted(len(report.steps), "step")
+    print_text(f"{model}: {report.run_ms:.{places}f} ms a run (middle half of {runs}), {steps}")
     outside = report.run_ms - report.steps_ms
-    click.echo(f"steps {report.steps_ms:.{places}f} ms, outside of them {outside:.{places}f} ms ({outside / report.run_ms:.1%})")
+    print_text(f"steps {report.steps_ms:.{places}f} ms, outside of them {outside:.{places}f} ms ({outside / report.run_ms:.1%})")
     if unrecorded_ms is not None:
-        click.echo(f"a run that is not recorded takes {unrecorded_ms:.{places}f} ms")
+        print_text(f"a run that is not recorded takes {unrecorded_ms:.{places}f} ms{_cost(report, unrecorded_ms, places)}")
     if flops:
         click.echo(f"{flops / 1e9:.3g} GFLOP at {flops / report.run_ms / 1e6:.3g} GFLOP/s")
-    click.echo(_machine(roofline))
+    print_text(_machine(roofline))
     groups: dict[tuple[str, str], list[Step]] = collections.defaultdict(list)
     for step in report.steps:
         groups[step.operators, step.provider].append(step)
@@ -64,6 +66,9 @@ def print_report(model: str, report: Report, roofline: Roofline, top: int, unrec
         for (name, provider), steps in _first(ordered, top)
     ]
     print_table("by operator", ("ms", "%", "GFLOP/s", "GB/s", "roof", "steps", "operators"), rows, _NUMBERS)
+    rows = [(f"{part.ms:.{places}f}", _percent(part.ms, report), part.name) for part in report.outside if _counts(part.ms, report)]
+    if rows:
+        print_table("outside of steps", ("ms", "%", "what"), rows, _NUMBERS)
     longest = _first(sorted(report.steps, key=lambda step: -step.ms), top)
     rows = [(*_measures([step], report, roofline, moves=False), _called(step)) for step in longest]
     print_table("longest steps", ("ms", "%", "GFLOP/s", "roof", "step"), rows, _NUMBERS)
@@ -76,6 +81,21 @@ def print_report(model: str, report: Report, roofline: Roofline, top: int, unrec
 def _places(report: Report) -> int:
     """Return the decimals of milliseconds: steps of a hundredth of a run have a digit."""
     return decimals(report.run_ms)
+
+
+def _cost(report: Report, unrecorded_ms: float, places: int) -> str:
+    """Return what recording adds to a run, in words; "" where nothing was measured."""
+    cost_ms = report.run_ms - unrecorded_ms
+    return f": recording adds {cost_ms:.{places}f} ms ({cost_ms / report.run_ms:.1%})" if cost_ms > 0 else ""
+
+
+def _percent(ms: float, report: Report) -> str:
+    return f"{ms / report.run_ms:.1%}".rstrip("%")
+
+
+def _counts(ms: float, report: Report) -> bool:
+    """Return whether a part outside of steps is more than a thousandth of the run."""
+    return ms > report.run_ms / 1000
 
 
 def _first(items: Sequence[Any], top: int) -> Sequence[Any]:
@@ -99,7 +119,7 @@ def _measures(steps: Sequence[Step], report: Report, roofline: Roofline, *, move
     share = _share(steps, roofline)
     return (
         f"{spent:.{_places(report)}f}",
-        f"{spent / report.run_ms:.1%}".rstrip("%"),
+        _percent(spent, report),
         f"{flops / spent / 1e6:.1f}" if flops and spent else "",
         *([f"{moved / spent / 1e6:.1f}" if moved and spent else ""] if moves else []),
         "" if share is None else f"{share:.0%}",
@@ -152,7 +172,7 @@ def describe_differences(reports: Sequence[Report], differences: Sequence[Differ
 def print_differences(labels: Sequence[str], reports: Sequence[Report], differences: Sequence[Difference], top: int) -> None:
     """Print how two profiles differ, the `top` largest differences or all for 0."""
     for label, report in zip(labels, reports, strict=True):
-        click.echo(f"{label}: {report.run_ms:.3f} ms a run, {len(report.steps)} steps")
+        print_text(f"{label}: {report.run_ms:.3f} ms a run, {counted(len(report.steps), 'step')}")
     before, after = (report.run_ms for report in reports)
     click.echo(f"a run takes {after - before:+.3f} ms ({after / before:.3f} times as long)")
     rows = [

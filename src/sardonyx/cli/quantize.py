@@ -233,7 +233,7 @@ def _size(path: Path) -> int:
 
 def _print(facts: Mapping[str, object], errors: Sequence[LayerError], scores: Sequence[float] | None) -> None:
     before, after = (int(str(facts[name])) / 2**20 for name in ("bytes_before", "bytes_after"))
-    click.echo(f"{facts['model']}: {before:.2f} MiB -> {after:.2f} MiB, saved as {facts['saved']}")
+    print_text(f"{facts['model']}: {before:.2f} MiB -> {after:.2f} MiB, saved as {facts['saved']}")
     if scores is not None:
         click.echo(f"accuracy: {scores[0]:.2%} in floats, {scores[1]:.2%} quantized")
     if not errors:

@@ -21,7 +21,10 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar
 
+import numpy as np
+
 from sardonyx.arguments import as_text
+from sardonyx.config import LIMITS
 from sardonyx.custom_ops.definition import NEWEST, Arity, Kernel, OperatorDefinition, Parameter, Site
 from sardonyx.custom_ops.function_kernel import DeviceFunctionKernel, FunctionKernel
 from sardonyx.custom_ops.signature import Input, Signature, attribute_names, decode, read_attributes, read_inputs
@@ -29,7 +32,7 @@ from sardonyx.custom_ops.type_names import Output, parse_dtype, parse_output
 from sardonyx.dtypes import DataType
 from sardonyx.errors import Fail, InvalidArgument, InvalidGraph, SardonyxError, describe
 from sardonyx.forks import without_fork
-from sardonyx.ir import Node, Shape
+from sardonyx.ir import Dim, Expr, Node, Shape
 from sardonyx.ops.fact import UNKNOWN, Fact
 from sardonyx.providers.user_kernels import CpuKernel
 
@@ -246,5 +249,31 @@ class _Description:
             raise InvalidGraph(f"{self.label}: {error}") from error
         except Exception as error:
             raise Fail(f"the shape function of {self.label} failed: {describe(error)}") from error
-        shapes = [said] if len(self.outputs) == 1 else list(said)
-        return [None if item is None else tuple(item) for item in shapes] + unknown[len(shapes) :]
+        shapes = [said] if len(self.outputs) == 1 else said
+        if not isinstance(shapes, (list, tuple)) or not all(map(_is_shape, shapes)) or len(shapes) > len(self.outputs):
+            expected = _SHAPES[len(self.outputs) > 1]
+            raise Fail(
+                f"the shape function of {self.label} returned {said!r:.200}; expected {expected}, which are ints of at least 0 or "
+                "made of those that it was given; None where it is unknown"
+            )
+        return [None if item is None else tuple(map(_size, item)) for item in shapes] + unknown[len(shapes) :]
+
+
+_SHAPES = ("a tuple of sizes", "a tuple with a tuple of sizes for each output")
+
+
+def _is_shape(said: object) -> bool:
+    """Return whether it can be the shape of a tensor; None can."""
+    if said is None:
+        return True
+    return isinstance(said, (list, tuple)) and len(said) <= LIMITS.rank and all(map(_is_size, said))
+
+
+def _size(said: Dim) -> Dim:
+    return said if isinstance(said, Expr) else int(said)
+
+
+def _is_size(said: object) -> bool:
+    if isinstance(said, (int, np.integer)) and not isinstance(said, bool):
+        return 0 <= int(said) < 1 << 63
+    return isinstance(said, Expr)

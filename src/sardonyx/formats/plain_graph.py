@@ -4,8 +4,9 @@
     graph, values = PlainReader(tensor_of).graph(plain)
 
 Nodes, types, names and small constants are in the data. A constant whose elements lie in the model's file is a number, and the
-reader is told what that stands for. Documentation and metadata of nodes and values are left out. Only graphs without subgraphs
-can be written. Symbols that stand for unknown dimensions get new names when they are read, the same for the same.
+reader is told what that stands for. Documentation and metadata of nodes and values are left out. Subgraphs are in their nodes;
+values of all graphs are numbered together. Symbols that stand for unknown dimensions get new names when they are read, the same
+for the same.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import checked
 from sardonyx.dtypes import Array, DataType
-from sardonyx.ir import Dim, Expr, Graph, Tensor, Value
+from sardonyx.ir import Dim, Expr, Graph, Node, Tensor, Value
 from sardonyx.ir.attribute import ArrayAttribute, Attribute, AttributeKind, AttributeValue
 from sardonyx.ir.shape import anonymous, maximum, minimum, symbol
 from sardonyx.ir.types import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, ValueType
@@ -62,7 +63,7 @@ class KeptProgram:
 
 
 class NoPlainForm(Exception):
-    """The graph holds something that has no plain form, such as a subgraph."""
+    """The graph holds something that has no plain form, such as a reference to an attribute of a function."""
 
 
 class PlainWriter:
@@ -76,6 +77,7 @@ class PlainWriter:
         self._placed, self._most_bytes = placed, most_bytes
         self._numbers: dict[Value, int] = {}
         self._values: list[Value] = []
+        self._depth = 0
         self.held_bytes = 0
         """How many bytes of elements were written so far."""
 
@@ -85,8 +87,27 @@ class PlainWriter:
         Raises:
             NoPlainForm: it holds what has no plain form.
         """
+        return self._with_values(self._part(graph), others)
+
+    def nodes(self, name: str, nodes: Iterable[Node], others: Iterable[Value]) -> Plain:
+        """Return some nodes as a graph of that name without inputs and outputs; see `graph`."""
+        return self._with_values((name, (), (), self._nodes(nodes), ()), others)
+
+    def _with_values(self, part: Plain, others: Iterable[Value]) -> Plain:
+        self.numbers(others)
+        return tuple((value.name, self.type(value.type), self._constant(value.constant)) for value in checked(self._values)), part
+
+    def _part(self, graph: Graph) -> Plain:
+        self._depth += 1
+        if self._depth > _MOST_DEPTH:
+            raise NoPlainForm(f"subgraphs in more than {_MOST_DEPTH} others")
         inputs, initializers = self.numbers(graph.inputs), self.numbers(graph.initializers.values())
-        nodes = tuple(
+        nodes = self._nodes(graph)
+        self._depth -= 1
+        return graph.name, inputs, initializers, nodes, self.numbers(graph.outputs)
+
+    def _nodes(self, nodes: Iterable[Node]) -> Plain:
+        return tuple(
             (
                 node.op_type,
                 node.domain,
@@ -97,12 +118,8 @@ class PlainWriter:
                 self.numbers(node.outputs),
                 tuple((name, *self._attribute(attribute)) for name, attribute in node.attributes.items()),
             )
-            for node in graph
+            for node in nodes
         )
-        outputs = self.numbers(graph.outputs)
-        self.numbers(others)
-        values = tuple((value.name, self.type(value.type), self._constant(value.constant)) for value in checked(self._values))
-        return graph.name, values, inputs, initializers, nodes, outputs
 
     def numbers(self, values: Iterable[Value]) -> tuple[int, ...]:
         """Return the numbers of values."""
@@ -178,10 +195,14 @@ class PlainWriter:
             return int(kind), tuple(map(_LISTS[kind], value))
         if kind is AttributeKind.TYPE:
             return int(kind), self.type(value)
+        if kind in (AttributeKind.GRAPH, AttributeKind.GRAPHS):
+            return int(kind), self._part(value) if kind is AttributeKind.GRAPH else tuple(map(self._part, value))
         return int(kind), self._constant(value) if kind is AttributeKind.TENSOR else tuple(map(self._constant, value))
 
 
-_OTHERS = (AttributeKind.TENSOR, AttributeKind.TENSORS, AttributeKind.TYPE)
+_OTHERS = (AttributeKind.TENSOR, AttributeKind.TENSORS, AttributeKind.TYPE, AttributeKind.GRAPH, AttributeKind.GRAPHS)
+_MOST_DEPTH = 32
+"""How deep subgraphs may lie in one another."""
 
 
 class PlainReader:
@@ -198,8 +219,12 @@ class PlainReader:
 
     def graph(self, plain: Plain) -> Graph:
         """Return a graph; what is not in the form that is written raises ValueError, TypeError or LookupError."""
-        name, values, inputs, initializers, nodes, outputs = plain
-        self.values = found = [Value(title, self.type(kind), self._constant(constant)) for title, kind, constant in checked(values)]
+        values, part = plain
+        self.values = [Value(title, self.type(kind), self._constant(constant)) for title, kind, constant in checked(values)]
+        return self._part(part)
+
+    def _part(self, plain: Plain) -> Graph:
+        (name, inputs, initializers, nodes, outputs), found = plain, self.values
         graph = Graph(name, self.of(inputs), (), self.of(initializers))
         for op_type, domain, version, title, overload, reads, makes, attributes in checked(nodes):
             graph.append_new(
@@ -294,6 +319,10 @@ class PlainReader:
         kind = _KINDS[number]
         if kind is AttributeKind.TENSOR:
             return Attribute(kind, self._constant(plain))
+        if kind is AttributeKind.GRAPH:
+            return Attribute(kind, self._part(plain))
+        if kind is AttributeKind.GRAPHS:
+            return Attribute(kind, tuple(map(self._part, plain)))
         if kind is AttributeKind.TENSORS:
             return Attribute(kind, tuple(map(self._constant, plain)))
         return Attribute(kind, self.type(plain) if kind is AttributeKind.TYPE else plain)

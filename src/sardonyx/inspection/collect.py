@@ -27,6 +27,7 @@ from sardonyx.partition.profile import load_profile
 from sardonyx.provider import Provider
 from sardonyx.providers.cpu.roofline import roofline_for
 from sardonyx.runtime.executor_memory import joined
+from sardonyx.session.built import explained
 from sardonyx.session.custom_operators import with_custom_operators
 from sardonyx.session.feeds import check_feeds
 from sardonyx.session.memory.report import MemoryUse, session_report
@@ -156,7 +157,7 @@ def _run_stages(
         found.after = _after(assigned, found.before)
         on_step("compiling")
         if feed is not None:
-            found.memory = _memory(assigned, prepared, settings, feed, found.notes)
+            found.memory = _memory(assigned, prepared, settings, feed, found)
     finally:
         loaded.model.dismantle()
 
@@ -183,13 +184,16 @@ def _memory(
     prepared: Prepared,
     settings: Settings,
     feed: Callable[[], Mapping[str, OnnxValue]],
-    notes: list[str],
+    found: Inspection,
 ) -> Facts | None:
+    """Return where tensors lie, and add the precisions of products, which are known when a model is compiled."""
+    notes = found.notes
     names = [[value.name for value in values] for values in _made(assigned)]
     inputs, defaults, label = prepared.inputs, prepared.defaults, assigned.model.label
     try:
-        values = check_feeds(inputs, defaults, feed(), label)
         compiled = compile_model(assigned, settings, defaults)
+        _add_precisions(found, explained(assigned.placements, (compiled.plan, *compiled.body_plans)))
+        values = check_feeds(inputs, defaults, feed(), label)
         memory = memory_facts(compiled.plan, names, values)
         keeping = joined(executor.memory() for executor in (compiled.executor, *compiled.bodies))
         use = MemoryUse.of(label, keeping, defaults.values(), 0, memory["arena_bytes"])
@@ -202,6 +206,14 @@ def _memory(
     except (ArithmeticError, IndexError, MemoryError, TypeError, ValueError) as error:
         notes.append(f"there is no memory plan, since the model cannot be run on drawn inputs: {describe(error)}")
     return None
+
+
+def _add_precisions(found: Inspection, placements: Sequence[Placement]) -> None:
+    known = {(place.node, place.op_type): place.precision for place in reversed(placements) if place.precision}
+    for node in () if found.after is None else found.after["nodes"]:
+        precision = known.get((node["name"], node["op"]))
+        if precision is not None:
+            node["precision"] = precision
 
 
 def _made(assigned: Assigned) -> Iterator[Sequence[Value]]:

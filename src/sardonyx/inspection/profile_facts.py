@@ -9,7 +9,7 @@ from typing import Any
 
 from sardonyx.errors import InvalidArgument
 from sardonyx.inspection.graph_facts import Facts
-from sardonyx.session.profile_report import read_trace
+from sardonyx.session.profiling.report import read_trace
 
 __all__ = ["profile_facts"]
 

@@ -25,6 +25,7 @@ import numpy as np
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Attribute, Dim, Operator, Shape, TensorType, ValueType
+from sardonyx.registration import is_defined_again
 
 __all__ = [
     "MAX_VALUE_SIZE",
@@ -176,8 +177,10 @@ def derive_shape_functions(op_type: str, domain: str, change: Callable[[ShapeFun
 
 def _register(domain: str, op_type: str, entry: ShapeEntry) -> None:
     versions = _ENTRIES.setdefault((domain, op_type), [])
-    if any(other.since == entry.since for other in versions):
-        raise ValueError(f"two shape functions for {domain or 'ai.onnx'}.{op_type} since {entry.since}")
+    for other in [other for other in versions if other.since == entry.since]:
+        if not is_defined_again(other.function, entry.function):
+            raise ValueError(f"two shape functions for {domain or 'ai.onnx'}.{op_type} since {entry.since}")
+        versions.remove(other)
     versions.append(entry)
     versions.sort(key=lambda item: item.since)
     find_shape_function.cache_clear()

@@ -37,6 +37,8 @@ from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
 from sardonyx.optimize.passes.move_transposes import MOVE_TRANSPOSES
 from sardonyx.optimize.passes.override_dimensions import OverrideDimensions
 from sardonyx.optimize.passes.pack_query_projections import PACK_QUERY_PROJECTIONS
+from sardonyx.optimize.passes.pick_past_rows import PICK_PAST_ROWS
+from sardonyx.optimize.passes.rank_next_tokens import RANK_NEXT_TOKENS
 from sardonyx.optimize.passes.simplify_reshapes import SIMPLIFY_RESHAPES
 from sardonyx.optimize.passes.split_parts import SPLIT_PARTS
 from sardonyx.optimize.passes.store_weights_as_uint8 import STORE_WEIGHTS_AS_UINT8
@@ -77,6 +79,8 @@ PASSES: dict[Level, tuple[Pass, ...]] = {
         SIMPLIFY_RESHAPES,
         ELIMINATE_COMMON_SUBEXPRESSIONS,
         SPLIT_PARTS,
+        RANK_NEXT_TOKENS,
+        PICK_PAST_ROWS,
     ),
     Level.EXTENDED: (FOLD_DEQUANTIZATION, STORE_WEIGHTS_AS_UINT8),
     Level.LAYOUT: (MOVE_TRANSPOSES,),

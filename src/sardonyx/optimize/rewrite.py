@@ -179,8 +179,10 @@ class _Rewriting:
         if newer:
             remove_dead(reversed(builder.nodes))
             return f"{newer[0].op_type} needs opset {newer[0].version}, which the model does not import"
-        _check_replacement(match, values, builder.nodes, self._free)
-        refusal = None if self._watch is None else self._watch.refusal(rule, match, values, builder.nodes, self._model)
+        _check_replacement(match, values, builder.nodes)
+        refusal = _open_shape(match, values, self._free)
+        if refusal is None and self._watch is not None:
+            refusal = self._watch.refusal(rule, match, values, builder.nodes, self._model)
         if refusal is not None:
             remove_dead(reversed(builder.nodes))
             return refusal
@@ -251,7 +253,7 @@ class _Rewriting:
                 self._queue.append(node)
 
 
-def _check_replacement(match: Match, values: Sequence[Value], built: Sequence[Node], free: Collection[Dim]) -> None:
+def _check_replacement(match: Match, values: Sequence[Value], built: Sequence[Node]) -> None:
     if len(values) != len(match.outputs):
         raise OptimizationError(f"replace returned {len(values)} values for {len(match.outputs)}")
     for node in built:
@@ -262,12 +264,28 @@ def _check_replacement(match: Match, values: Sequence[Value], built: Sequence[No
             raise OptimizationError(f"replace returned {new!r:.80}, expected a value such as op.Add(x, y) makes")
         if _conflicts(old.dtype, new.dtype):
             raise OptimizationError(f"the replacement of {old!r} has type {new.dtype}, expected {old.dtype}")
-        if _differs(old.shape, new.shape, free) and _differs(_inferred_shape(old), new.shape, free):
+        if _differ(old, new, ()):
             raise OptimizationError(f"the replacement of {old!r} has shape {_shown(new.shape)}, expected {_shown(old.shape)}")
+
+
+def _open_shape(match: Match, values: Sequence[Value], free: Collection[Dim]) -> str | None:
+    """Return that a replacement has the shape of what it replaces for some sizes of the inputs only, None where for all.
+
+    Such a model is valid, as where an operator wants two inputs of one shape, which its replacement broadcasts.
+    """
+    for old, new in zip(match.outputs, values, strict=True):
+        if _differ(old, new, free):
+            return f"the replacement of {old!r} would have shape {_shown(new.shape)}, which may be other than {_shown(old.shape)}"
+    return None
 
 
 def _conflicts(left: DataType | None, right: DataType | None) -> bool:
     return left is not None and right is not None and left is not right
+
+
+def _differ(old: Value, new: Value, free: Collection[Dim]) -> bool:
+    """Return whether two values have other shapes for some sizes of the `free` symbols, whatever a model says of its outputs."""
+    return _differs(old.shape, new.shape, free) and _differs(_inferred_shape(old), new.shape, free)
 
 
 def _differs(left: Shape | None, right: Shape | None, free: Collection[Dim]) -> bool:

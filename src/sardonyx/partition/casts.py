@@ -6,6 +6,8 @@ A node lacks a kernel where no provider but the last, which runs everything, cla
 narrow floats widened. Around these nodes an island grows over all nodes that are claimed either way, so that there is one Cast for
 each value that enters or leaves an island, not a pair for each node. A narrow constant is widened once.
 
+Operators outside the standard, whose schemas list no types, are taken to have float32 wherever they have half types.
+
 Left alone: nodes whose result type is said by an attribute (Cast and its like), random numbers and nodes with subgraphs; and,
 where they are claimed as they are, a look-up in a constant table, which would take twice its memory, and a concatenation that makes
 an output of an input, as a decoder's cache is: all of it would be cast twice in every run. O(nodes), and nothing but a look at the
@@ -104,14 +106,9 @@ def _takes_floats(node: Node, schema: OpSchema) -> bool:
             is_repeated = formals and index >= len(formals) - 1 and formals[-1].option is ParameterOption.VARIADIC
             formal = formals[-1] if is_repeated else formals[index]
             constraint = schema.type_constraints.get(formal.type)
-            if constraint is None or ("tensor(float)" not in constraint.types and not _has_one_type(schema)):
+            if constraint is None or (constraint.types and "tensor(float)" not in constraint.types):
                 return False
     return True
-
-
-def _has_one_type(schema: OpSchema) -> bool:
-    """Return whether an operator outside the standard, whose types are not listed, computes in the one type of all its values."""
-    return schema.domain == "com.microsoft" and len(schema.type_constraints) == 1 and schema.name.startswith("Fused")
 
 
 def _copy(graph: Graph) -> tuple[Graph, dict[Node, Node]]:

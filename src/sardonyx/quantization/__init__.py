@@ -25,6 +25,7 @@ from sardonyx.quantization.matmul_nbits_quantizer import (
     KQuantWeightOnlyQuantConfig,
     MatMulNBitsQuantizer,
 )
+from sardonyx.quantization.qdq_config import get_qdq_config
 from sardonyx.quantization.quant_utils import CalibrationMethod, QuantFormat, QuantizationMode, QuantType
 from sardonyx.quantization.quantize import DynamicQuantConfig, StaticQuantConfig, quantize, quantize_dynamic, quantize_static
 from sardonyx.quantization.shape_inference import quant_pre_process
@@ -49,6 +50,7 @@ __all__ = [
     "TensorData",
     "TensorsData",
     "create_calibrator",
+    "get_qdq_config",
     "layer_errors",
     "quant_pre_process",
     "quantize",

@@ -52,8 +52,6 @@ class WeightOnlyQuantConfig:
 
     block_size: int = 128
     """Weights along K that share a scale: a power of 2, at least 16."""
-    bits: int = 4
-    """Of a code: 2, 4 or 8."""
     is_symmetric: bool = False
     """Whether blocks have no zero point of their own."""
     accuracy_level: int | None = None
@@ -64,6 +62,8 @@ class WeightOnlyQuantConfig:
     """MatMul, Gather or both; None for MatMul."""
     quant_axes: Sequence[tuple[str, int]] | None = None
     """The axis of blocks by operator; MatMul has 0, Gather 1 where nothing is said."""
+    bits: int = 4
+    """Of a code: 2, 4 or 8."""
     channel_wised_quantize: bool = False
     """Whether a block is a whole column."""
 
@@ -73,12 +73,30 @@ class DefaultWeightOnlyQuantConfig(WeightOnlyQuantConfig):
     """Round to nearest between the extremes of each block."""
 
 
-@dataclasses.dataclass(slots=True)
+@dataclasses.dataclass(slots=True, init=False)
 class HQQWeightOnlyQuantConfig(WeightOnlyQuantConfig):
     """Half-quadratic quantization: zero points that are floats, found step by step."""
 
     axis: int = 1
     """Accepted: blocks lie along K."""
+
+    def __init__(
+        self,
+        block_size: int = 128,
+        bits: int = 4,
+        axis: int = 1,
+        quant_format: QuantFormat = QuantFormat.QOperator,
+        op_types_to_quantize: Sequence[str] | None = None,
+        quant_axes: Sequence[tuple[str, int]] | None = None,
+        *,
+        is_symmetric: bool = False,
+        accuracy_level: int | None = None,
+        channel_wised_quantize: bool = False,
+    ) -> None:
+        """Take the fields, in onnxruntime's order, and by name those that it has not."""
+        blocks, nodes = (block_size, is_symmetric, accuracy_level), (quant_format, op_types_to_quantize, quant_axes)
+        WeightOnlyQuantConfig.__init__(self, *blocks, *nodes, bits, channel_wised_quantize)
+        self.axis = axis
 
 
 @dataclasses.dataclass(slots=True)

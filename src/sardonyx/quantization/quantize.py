@@ -33,7 +33,15 @@ from sardonyx.quantization.quant_utils import CalibrationMethod, Grid, QuantForm
 from sardonyx.quantization.shape_inference import prepared
 from sardonyx.tools.models import Given
 
-__all__ = ["DynamicQuantConfig", "StaticQuantConfig", "quantize", "quantize_dynamic", "quantize_static"]
+__all__ = [
+    "CALIBRATION_OPTIONS",
+    "DynamicQuantConfig",
+    "Feeds",
+    "StaticQuantConfig",
+    "quantize",
+    "quantize_dynamic",
+    "quantize_static",
+]
 
 Feeds: TypeAlias = "Iterable[Mapping[str, OnnxValue]]"
 """Feeds, input name -> value; a CalibrationDataReader, or anything that gives them."""
@@ -61,13 +69,14 @@ _WITHOUT_EFFECT: Mapping[str, str] = {
     "ForceQuantizeNoInputCheck": "operators that move elements are quantized with what they move",
     "UseQDQContribOps": "types of 4 and 16 bits are those of opset 21",
 }
-_CALIBRATION_OPTIONS: Mapping[str, str] = {
+CALIBRATION_OPTIONS: Mapping[str, str] = {
     "CalibTensorRangeSymmetric": "symmetric",
     "CalibMovingAverage": "moving_average",
     "CalibMovingAverageConstant": "averaging_constant",
     "CalibMaxIntermediateOutputs": "max_intermediate_outputs",
     "CalibPercentile": "percentile",
 }
+"""Option of `quantize_static` -> the argument of a calibrator that it is."""
 _OF_METHOD: Mapping[CalibrationMethod, Collection[str]] = {
     CalibrationMethod.MinMax: ("symmetric", "moving_average", "averaging_constant", "max_intermediate_outputs"),
     CalibrationMethod.Entropy: ("symmetric",),
@@ -308,7 +317,7 @@ def _ranges(
 ) -> TensorsData:
     """Run the model on the calibration data; the ranges of the plan's activations."""
     allowed = _OF_METHOD.get(method, ())
-    given = {_CALIBRATION_OPTIONS[name]: value for name, value in options.items() if name in _CALIBRATION_OPTIONS}
+    given = {CALIBRATION_OPTIONS[name]: value for name, value in options.items() if name in CALIBRATION_OPTIONS}
     calibrator = create_calibrator(
         model,
         calibrate_method=method,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from sardonyx.dtypes import DataType, bit_width
 from sardonyx.errors import EPFail, RuntimeException, blamed, describe
@@ -65,17 +66,24 @@ class ArenaPool:
         with self._lock:
             if len(self._idle) == 1 and self._idle[0][0] >= size_bytes:
                 return self._idle.pop()
-            fitting = [entry for entry in self._idle if entry[0] >= size_bytes]
-            if fitting:
-                chosen = min(fitting, key=lambda entry: entry[0])
-                self._idle = [entry for entry in self._idle if entry is not chosen]
-                return chosen
+            idle = self._pick(lambda size: size >= size_bytes)
+            if idle is not None:
+                return idle
         if self._most_bytes:
             self._make_space(size_bytes)
         buffer = self._allocate(size_bytes)
         with self._lock:
             self._held_bytes += size_bytes
         return size_bytes, buffer
+
+    def _pick(self, fits: Callable[[int], bool]) -> tuple[int, DeviceBuffer] | None:
+        """Take out the smallest idle buffer whose size fits; None where there is none. The lock is held."""
+        fitting = [entry for entry in self._idle if fits(entry[0])]
+        if not fitting:
+            return None
+        chosen = min(fitting, key=lambda entry: entry[0])
+        self._idle = [entry for entry in self._idle if entry is not chosen]
+        return chosen
 
     def _make_space(self, size_bytes: int) -> None:
         """Drop idle buffers where there would be too many bytes; raises RuntimeException where that is not enough."""
@@ -106,6 +114,15 @@ class ArenaPool:
                 smallest = min(self._idle, key=lambda item: item[0])
                 self._idle = [other for other in self._idle if other is not smallest]
                 self._held_bytes -= smallest[0]
+
+    def take(self, size_bytes: int) -> DeviceBuffer:
+        """Return a buffer for good: an idle one of this pool alone that fits and is not much larger, else a new one."""
+        with self._lock:
+            idle = None if self.is_shared else self._pick(lambda size: size_bytes <= size <= 2 * size_bytes)
+            if idle is not None:
+                self._held_bytes -= idle[0]
+                return idle[1]
+        return self._allocate(size_bytes)
 
     def trim(self) -> int:
         """Drop all idle buffers and return how many bytes they held."""

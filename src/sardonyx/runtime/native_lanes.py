@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from sardonyx.codegen.run.python_words import GROWTH, LANE, LANES
 from sardonyx.codegen.run.replay import OPERATIONS
 from sardonyx.dtypes import Array
 from sardonyx.native_program import NativeCall, NativeGrowth, NativeProgram
-from sardonyx.provider import HOST, Bound
+from sardonyx.provider import HOST, Bound, DeviceBuffer
 from sardonyx.runtime.executors.sequential import OnlyProgram
 
-__all__ = ["GrowthWords", "Key", "Lanes", "Words", "scratch_for", "words"]
+__all__ = ["GrowthWords", "Key", "Lanes", "Words", "words"]
 
 Words: TypeAlias = "ctypes.Array[ctypes.c_int64]"
 """Words of 64 bits in memory of their own."""
@@ -25,13 +25,18 @@ Key: TypeAlias = tuple[tuple[int, ...], ...]
 class Lanes:
     """As many lanes as there were runs at a time, up to LANES."""
 
-    def __init__(self, program: NativeProgram, bound: Bound, places: object = None) -> None:
-        """Have none yet, for what is bound, and shapes that are alike with temporaries in `places` of `NativeGrowth`."""
+    def __init__(
+        self, program: NativeProgram, bound: Bound, places: object = None, take: Callable[[int], DeviceBuffer] = HOST.allocate
+    ) -> None:
+        """Have none yet, for what is bound, and shapes that are alike with temporaries in `places` of `NativeGrowth`.
+
+        They work in what `take` gives for a number of bytes.
+        """
         self.words = words([0] * len(LANE) * LANES)
         """The lanes."""
         self.sizes: dict[str, GrowthWords | Words] = {}
         """What a row of SHAPES points to besides."""
-        self._program, self._bound, self._places = program, bound, places
+        self._program, self._bound, self._places, self._take = program, bound, places, take
         self._kept: list[tuple[NativeCall, Array]] = []
 
     @property
@@ -56,7 +61,7 @@ class Lanes:
         call = self._program.native_call(self._bound)
         if call is None:
             return count > 0
-        scratch = scratch_for(self._bound)
+        scratch: Array = self._take(self._bound.scratch_bytes)
         self._kept.append((call, scratch))
         numbers = {"function": call.function, "bases": call.bases, "scratch": scratch.ctypes.data, "resume": call.resume}
         for name, number in (*numbers.items(), ("table", call.table)):  # `table` last: from then on runs may take it
@@ -122,8 +127,3 @@ def words(numbers: Iterable[int]) -> Words:
     """Return words that hold `numbers`."""
     listed = list(numbers)
     return (ctypes.c_int64 * len(listed))(*listed)
-
-
-def scratch_for(bound: Bound) -> Array:
-    """Return memory for one run at a time."""
-    return HOST.allocate(bound.scratch_bytes)

@@ -97,6 +97,11 @@ class AdapterFormat:
         """Return the version of the model that the adapter is for."""
         return self._model_version
 
+    format_version = property(get_format_version)
+    """The names of these in onnxruntime's compiled module: the version of the format, of the adapter, and of the model."""
+    adapter_version = property(get_adapter_version, set_adapter_version)
+    model_version = property(get_model_version, set_model_version)
+
     def set_parameters(self, params: Mapping[str, OrtValue]) -> None:
         """Set the tensors: input of the model -> what is fed to it."""
         self._parameters = dict(as_mapping("params", params))
@@ -104,6 +109,9 @@ class AdapterFormat:
     def get_parameters(self) -> dict[str, OrtValue]:
         """Return the tensors; those of a file share its buffer, and cannot be written."""
         return dict(self._parameters)
+
+    parameters = property(get_parameters, set_parameters)
+    """The tensors, under their name in onnxruntime's compiled module."""
 
 
 def with_adapters(feed: Mapping[str, OnnxValue], adapters: tuple[LoraAdapter, ...]) -> Mapping[str, OnnxValue]:

@@ -29,7 +29,7 @@ from sardonyx.session.stages.source import Source
 from sardonyx.trace import event
 
 if TYPE_CHECKING:
-    from sardonyx.session.profiler import Profiler
+    from sardonyx.session.profiling.profiler import Profiler
     from sardonyx.session.variant import Variant
 
 __all__ = ["build"]

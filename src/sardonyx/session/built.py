@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sardonyx.optimize.report import Report
     from sardonyx.session.memory.stats import MemoryRecorder
 
-__all__ = ["Built"]
+__all__ = ["Built", "explained"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
@@ -56,6 +56,11 @@ class Built:
 
     def explain(self) -> list[Placement]:
         """Return `placements` with the precisions that programs say of their products."""
-        steps = [step for plan in self.plans for step in plan.steps if isinstance(step, ProgramStep)]
-        known = {step.name: step.program.precisions for step in steps if isinstance(step.program, SaysPrecisions)}
-        return with_precisions(self.placements, known)
+        return explained(self.placements, self.plans)
+
+
+def explained(placements: Sequence[Placement], plans: Iterable[Plan]) -> list[Placement]:
+    """Return placements with the precisions that the programs of plans say of their products."""
+    steps = [step for plan in plans for step in plan.steps if isinstance(step, ProgramStep)]
+    known = {step.name: step.program.precisions for step in steps if isinstance(step.program, SaysPrecisions)}
+    return with_precisions(placements, known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SharedSymbols",
     "check_feeds",
+    "kept_names",
     "make_sparse",
     "own_results",
     "select_outputs",
@@ -54,8 +55,9 @@ def check_feeds(
     needed = [value.name for value in inputs if value.name not in feed and not isinstance(value.type, OptionalType)]
     missing = [name for name in needed if name not in defaults]
     if missing:
-        close = _hint(missing[0], [name for name in feed if name not in known])
-        raise InvalidArgument(f"model {label}: Required inputs ({missing}) are missing from input feed ({sorted(feed)}){close}")
+        given: list[object] = sorted(feed, key=str)
+        close = _hint(missing[0], [name for name in given if isinstance(name, str) and name not in known])
+        raise InvalidArgument(f"model {label}: Required inputs ({missing}) are missing from input feed ({given}){close}")
     for name in feed:
         if name not in known:
             raise InvalidArgument(f"model {label}: there is no input {name!r}; its inputs are {known}{_hint(name, known)}")
@@ -70,20 +72,35 @@ def _advice(feed: object, inputs: Sequence[Value]) -> str:
 
 
 def select_outputs(names: Sequence[str] | None, known: Sequence[str], label: str) -> list[int]:
-    """Return the indices of the outputs called `names`, all for None; raises InvalidArgument or TypeError for what names none."""
-    if names is None:
+    """Return the indices of the outputs called `names`, texts or bytes; all for None and what is empty.
+
+    Raises:
+        InvalidArgument: there is no output of a name.
+        TypeError: the names are no collection, or one of them is no text.
+    """
+    given: object = names
+    if given is None or (isinstance(given, (str, bytes, int, list, tuple)) and not given):
         return list(range(len(known)))
-    if not isinstance(names, (list, tuple)) and (isinstance(names, (str, bytes)) or not isinstance(names, Iterable)):
-        raise TypeError(f"model {label}: output names are given in a list, got {names!r:.100}")
-    if not names:
-        return list(range(len(known)))
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise TypeError(f"model {label}: output names are given in a list, got {given!r:.100}")
     place = {name: index for index, name in reversed(list(enumerate(known)))}
-    for name in names:
-        if not isinstance(name, str):
-            raise TypeError(f"model {label}: output names are texts, got {name!r:.100}")
-        if name not in place:
-            raise InvalidArgument(f"model {label}: {unknown_output(name, known)}")
-    return [place[name] for name in names]
+    found = [_place_of(name, place, known, label) for name in given]
+    return found or list(range(len(known)))
+
+
+def kept_names(names: Sequence[str] | None) -> Sequence[str] | None:
+    """Return names of outputs in a form that can be read more than once."""
+    given: object = names
+    return list(given) if isinstance(given, Iterator) else names
+
+
+def _place_of(given: object, place: Mapping[str, int], known: Sequence[str], label: str) -> int:
+    name = given.decode(errors="replace") if isinstance(given, bytes) else given
+    if not isinstance(name, str):
+        raise TypeError(f"model {label}: output names are texts, got {name!r:.100}")
+    if name not in place:
+        raise InvalidArgument(f"model {label}: {unknown_output(name, known)}")
+    return place[name]
 
 
 def with_inner_values(names: object, outputs: frozenset[str]) -> Sequence[str]:

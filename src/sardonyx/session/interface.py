@@ -12,6 +12,7 @@ from sardonyx.dtypes import ElementType, OnnxValue
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.forks import without_fork
 from sardonyx.logs import report_callback
+from sardonyx.session.feeds import kept_names
 from sardonyx.session.options import RunOptions
 from sardonyx.session.values import ModelMetadata, NodeArg
 
@@ -35,7 +36,7 @@ class SessionInterface(abc.ABC):
     """Methods of a session that compute by `compute`."""
 
     @abc.abstractmethod
-    def compute(
+    def compute_values(
         self,
         output_names: Sequence[str] | None,
         input_feed: Mapping[str, OnnxValue],
@@ -111,12 +112,16 @@ class SessionInterface(abc.ABC):
 
         Raises:
             InvalidArgument: the names or the feed do not fit the model.
+            TypeError: `callback` cannot be called.
         """
-        checked = self.checked_feed(output_names, input_feed)
+        if not callable(callback):
+            raise TypeError(f"callback is a function of the results, user_data and an error, got {callback!r:.100}")
+        names = kept_names(output_names)
+        checked = self.checked_feed(names, input_feed)
         with without_fork():
             from sardonyx.session.callbacks import submit  # with a pool of threads, which few programs need
 
-        submit(_compute_and_hand_over, functools.partial(self.compute, output_names, checked, run_options), callback, user_data)
+        submit(_compute_and_hand_over, functools.partial(self.compute_values, names, checked, run_options), callback, user_data)
 
     async def arun(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, OnnxValue], run_options: RunOptions | None = None
@@ -137,8 +142,9 @@ class SessionInterface(abc.ABC):
 
             from sardonyx.session.callbacks import submit
 
-        checked = self.checked_feed(output_names, input_feed)
-        done = submit(self.compute, output_names, checked, options)
+        names = kept_names(output_names)
+        checked = self.checked_feed(names, input_feed)
+        done = submit(self.compute_values, names, checked, options)
         try:
             return await asyncio.wrap_future(done)
         except asyncio.CancelledError:
@@ -174,7 +180,7 @@ class SessionInterface(abc.ABC):
             if not isinstance(value, kind):
                 raise InvalidArgument(f"run_with_ort_values takes an OrtValue for {name!r}, got {type(value).__name__}")
         feed = {name: value.value for name, value in input_dict_ort_values.items()}
-        return [kind.of(result) for result in self.compute(output_names, feed, run_options)]
+        return [kind.of(result) for result in self.compute_values(output_names, feed, run_options)]
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Compute what is bound, into the memory that is bound.
@@ -206,7 +212,7 @@ class SessionInterface(abc.ABC):
             raise InvalidArgument("no output is bound: call bind_output or bind_ortvalue_output before run_with_iobinding")
         targets = {name: target.value for name, target in iobinding.bound_outputs.items() if target is not None}
         feed = {name: value.value for name, value in iobinding.bound_inputs.items()}
-        results = self.compute(names, feed, run_options, targets)
+        results = self.compute_values(names, feed, run_options, targets)
         given, kind = iobinding.bound_outputs, _ort_value()
         iobinding.store({name: given[name] or kind.of(result) for name, result in zip(names, results, strict=True)})
         if run_options is None:

@@ -9,16 +9,13 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from sardonyx.dtypes import OnnxValue
-from sardonyx.runtime.native_lanes import scratch_for, words
+from sardonyx.runtime.native_lanes import words
 from sardonyx.session.native_function import BoundWords
-from sardonyx.session.native_run import NativeRuns
+from sardonyx.session.native_run import MOST_SCRATCH_BYTES, NativeRuns
 from sardonyx.session.native_tail import KnownRuns
 from sardonyx.session.targets import fillable_targets
 
 __all__ = ["bind_natively"]
-
-_MOST_SCRATCH_BYTES = 1 << 23
-"""How much memory of its own a binding may work in: that of a step of a decoder, of several rows at a time."""
 
 
 def bind_natively(
@@ -47,12 +44,12 @@ def bind_natively(
         return None
     bound = sizes.bound
     places = fillable_targets(filled, arrays, runs.only.shares) if len(filled) == len(runs.outputs) else [None]
-    if any(place is None for place in places) or bound.scratch_bytes > _MOST_SCRATCH_BYTES:
+    if any(place is None for place in places) or bound.scratch_bytes > MOST_SCRATCH_BYTES:
         return None
     call = runs.program.native_call(bound)
     if call is None:
         return None
-    scratch, step = scratch_for(bound), runs.only.step
+    scratch, step = runs.only.take(bound.scratch_bytes), runs.only.step
     used = [*(arrays[slot] for slot in step.inputs), *(filled[runs.only.results.index(place)] for place in range(len(filled)))]
     current, bases = runs.current(), words([scratch.ctypes.data, 0, *(array.ctypes.data for array in used)])
     ctypes.memmove(call.bases, bases, ctypes.sizeof(bases))

@@ -31,18 +31,22 @@ from sardonyx.runtime.memory import size_bytes
 from sardonyx.runtime.native_lanes import GrowthWords, Key, Lanes, Words, words
 from sardonyx.session.native_function import EntryWords, NativeCode, PoolWords, native_code
 
-__all__ = ["MOST_SCRATCH_BYTES", "NativeRuns"]
+__all__ = ["MOST_SCRATCH_BYTES", "SHAPES_KEPT", "NativeRuns", "Run", "WrappedRuns"]
 
-_SHAPES_KEPT = 16
+SHAPES_KEPT = 16
+"""How many sets of shapes, or of those that are alike, are known at a time."""
 _MOST_RESULT_BYTES = 1 << 23
 """How much memory the results of a run may take: what the allocator of the process takes from blocks that it keeps."""
 _MOST_COUNTED_BYTES = 1 << 20
 """The same where only the run shows how long results are: large ones are copied for longer than a run in Python takes."""
-MOST_SCRATCH_BYTES = 1 << 18
-"""How much memory one lane may work in, for one set of shapes."""
-_MOST_GROWING_SCRATCH_BYTES = 1 << 23
-"""The same for shapes that are alike, which are few."""
+MOST_SCRATCH_BYTES = 1 << 23
+"""How much memory one lane, or a binding, may work in: with more, a run takes so long that Python's share is small."""
+_LITTLE_SCRATCH_BYTES = 1 << 18
+_MOST_SCRATCH_KEPT_BYTES = 1 << 24
+"""How much all lanes of a session may work in before no others are added that need more than a little."""
 _NO_GENERATION = -1
+Run: TypeAlias = Callable[..., list[OnnxValue]]
+"""A function of a session, output names, a feed and options."""
 _Row: TypeAlias = "Key | tuple[Hashable]"
 """What is in a row of the table: shapes, or the key of shapes that are alike."""
 
@@ -86,17 +90,30 @@ class NativeRuns:
 
     @staticmethod
     def of_program(
-        only: OnlyProgram, inputs: Sequence[Value], defaults: Mapping[str, Array], outputs: Sequence[str]
+        only: OnlyProgram,
+        inputs: Sequence[Value],
+        defaults: Mapping[str, Array],
+        outputs: Sequence[str],
+        program: NativeProgram | None = None,
+        *,
+        has_text: bool = False,
     ) -> NativeRuns | None:
-        """Return what is known of a session that runs a program, None where it needs Python; other arguments as of `of`."""
-        if not isinstance(only.step.program, NativeProgram):
+        """Return what is known of a session that runs a program, None where it needs Python; other arguments as of `of`.
+
+        `program` makes the native calls where that is not the program itself. `has_text` says that every array of text has been
+        checked, of which the program reads sizes at most.
+        """
+        program = program or (only.step.program if isinstance(only.step.program, NativeProgram) else None)
+        if program is None:
             return None
         if len(set(only.results)) < len(only.step.outputs):
             return None
-        if max(len(inputs), len(outputs)) > MOST_ARRAYS or len(set(outputs)) < len(outputs) or not all(map(_is_plain, inputs)):
+        if max(len(inputs), len(outputs)) > MOST_ARRAYS or len(set(outputs)) < len(outputs):
+            return None
+        if not all(_is_plain(value, has_text) for value in inputs):
             return None
         code = native_code()
-        return None if code is None else NativeRuns(code, only, only.step.program, inputs, defaults, outputs)
+        return None if code is None else NativeRuns(code, only, program, inputs, defaults, outputs)
 
     def learn(self, feed: Mapping[str, OnnxValue], run: Callable[..., object]) -> Callable[..., list[OnnxValue]] | None:
         """Have later runs of the shapes of `feed`, with which a run succeeded in Python, run natively where they can.
@@ -119,15 +136,16 @@ class NativeRuns:
 
     def _learn(self, key: Key, sizes: BoundStep, run: Callable[..., object]) -> None:
         """Add shapes to the table, or those that are like them; begins a new one where there is no space."""
-        growth = self.program.native_growth(sizes.bound) if isinstance(self.program, GrowingProgram) else None
-        if sizes.bound.scratch_bytes > _MOST_GROWING_SCRATCH_BYTES:
+        if sizes.bound.scratch_bytes > MOST_SCRATCH_BYTES:
             return
-        if growth is None and not _is_small(sizes):
+        growth = self.program.native_growth(sizes.bound) if isinstance(self.program, GrowingProgram) else None
+        if growth is None and not _makes_little(sizes):
             return
         row: _Row = key if growth is None else (growth.key,)
         if self._entry is None or not self._entry.takes(row):
             self._entry = _Entry(self, sizes, run)
-        self._entry.add(row, key, sizes, growth)
+        if growth is not None or self._entry.affords(sizes.bound.scratch_bytes):
+            self._entry.add(row, key, sizes, growth)
 
     @property
     def scratch_bytes(self) -> int:
@@ -173,6 +191,43 @@ class NativeRuns:
         return sizes
 
 
+class WrappedRuns:
+    """Native runs that something else belongs to, before or after them."""
+
+    def __init__(self, runs: NativeRuns, wrap: Callable[[Run, Run], Run], *, missed: Run | None = None) -> None:
+        """Know no shapes yet.
+
+        Args:
+            runs: what is known of the native part.
+            wrap: makes a whole run of the native one and of that in Python.
+            missed: what the native run calls where it does not fit; None for the run in Python.
+        """
+        self._runs, self._wrap, self._missed = runs, wrap, missed
+        self._latest: tuple[Run, Run] | None = None
+
+    def learn(self, feed: Mapping[str, OnnxValue], run: Run) -> Run | None:
+        """Have later runs of the shapes of `feed` run natively where they can; as `NativeRuns.learn`."""
+        native = self._runs.learn(feed, self._missed or run)
+        if native is None:
+            return None
+        if self._latest is None or self._latest[0] is not native:
+            self._latest = native, self._wrap(native, run)
+        return self._latest[1]
+
+    @property
+    def scratch_bytes(self) -> int:
+        """How much memory the lanes of all shapes work in."""
+        return self._runs.scratch_bytes
+
+    def trim(self) -> int:
+        """Forget all shapes; returns the bytes of scratch memory that they had."""
+        return self._runs.trim()
+
+    def close(self) -> None:
+        """Have no run use what is known, or learn more."""
+        self._runs.close()
+
+
 class _Entry:
     """The words of a session's entry, and what they point to: shapes are added until the table is full."""
 
@@ -182,7 +237,7 @@ class _Entry:
         results = [specs[place] for place in runs.only.results]
         inputs = zip(runs.inputs, runs.types, defaults, strict=True)
         outputs = zip(runs.outputs, results, strict=True)
-        self._runs, self._generation, self._table = runs, runs.code.generation, words([0] * len(SHAPES) * _SHAPES_KEPT)
+        self._runs, self._generation, self._table = runs, runs.code.generation, words([0] * len(SHAPES) * SHAPES_KEPT)
         self._known: dict[_Row, Lanes] = {}
         self._retired: list[Lanes] = []
         pointed = {
@@ -202,7 +257,7 @@ class _Entry:
             "input_count": len(runs.inputs),
             "needed": defaults.count(0),
             "output_count": len(runs.outputs),
-            "shapes_count": _SHAPES_KEPT,
+            "shapes_count": SHAPES_KEPT,
             "argument_count": len(step.inputs),
             "pool": ctypes.addressof(runs.pool),
         }
@@ -225,7 +280,11 @@ class _Entry:
 
     def takes(self, row: _Row) -> bool:
         """Return whether shapes are known, or can be added."""
-        return self._generation == self._runs.code.generation and (row in self._known or len(self._known) < _SHAPES_KEPT)
+        return self._generation == self._runs.code.generation and (row in self._known or len(self._known) < SHAPES_KEPT)
+
+    def affords(self, scratch_bytes: int) -> bool:
+        """Return whether one more lane may work in so much memory."""
+        return scratch_bytes <= _LITTLE_SCRATCH_BYTES or self.scratch_bytes + scratch_bytes <= _MOST_SCRATCH_KEPT_BYTES
 
     def add(self, row: _Row, key: Key, sizes: BoundStep, growth: NativeGrowth | None) -> None:
         """Have runs of these shapes, or of those that are like them, find a lane."""
@@ -234,7 +293,8 @@ class _Entry:
             self._retire(row, lanes)
             lanes = None
         if lanes is None:
-            lanes = self._known[row] = Lanes(self._runs.program, sizes.bound, None if growth is None else growth.places)
+            program, take = self._runs.program, self._runs.only.take
+            lanes = self._known[row] = Lanes(program, sizes.bound, None if growth is None else growth.places, take)
         first = len(SHAPES) * list(self._known).index(row)
         if not lanes.add() or self._table[first + SHAPES.index("lanes")]:
             return
@@ -265,10 +325,10 @@ def _output_words(name: str, spec: TensorSpec) -> tuple[int, ...]:
     return id(name), id(spec.dtype.numpy), len(spec.shape), spec.dtype.numpy.itemsize
 
 
-def _is_small(sizes: BoundStep) -> bool:
+def _makes_little(sizes: BoundStep) -> bool:
     specs = _greatest(sizes.bound)
     most = _MOST_COUNTED_BYTES if sizes.bound.counted else _MOST_RESULT_BYTES
-    return sizes.bound.scratch_bytes <= MOST_SCRATCH_BYTES and sum(map(size_bytes, specs)) <= most
+    return sum(map(size_bytes, specs)) <= most
 
 
 def _makes_none(bound: Bound) -> bool:
@@ -290,9 +350,9 @@ def _count(bound: Bound, place: int) -> tuple[int, ...]:
     return (-1,) * len(COUNT)
 
 
-def _is_plain(value: Value) -> bool:
+def _is_plain(value: Value, has_text: bool) -> bool:
     kind = value.type
-    return isinstance(kind, TensorType) and kind.shape is not None and not kind.dtype.numpy.hasobject
+    return isinstance(kind, TensorType) and kind.shape is not None and (has_text or not kind.dtype.numpy.hasobject)
 
 
 def _has_type(array: OnnxValue, kind: TensorType) -> TypeGuard[Array]:

@@ -9,6 +9,7 @@ from sardonyx.dtypes import ElementType, OnnxValue
 from sardonyx.errors import NoModel
 from sardonyx.forks import without_fork
 from sardonyx.session.io_binding import IOBinding
+from sardonyx.session.opened_session import OpenedSession
 from sardonyx.session.options import RunOptions, SessionOptions
 from sardonyx.session.values import ModelMetadata, NodeArg
 from sardonyx.values.device import OrtDevice
@@ -35,9 +36,18 @@ class InferenceSession:
     """A session in two steps: made with a model, then initialized with providers."""
 
     def __init__(self, options: SessionOptions, path_or_bytes: str | bytes, is_path: bool, read_config_from_model: bool) -> None:
-        """Keep the model and the options; nothing is loaded yet."""
-        self._options, self._source = options, path_or_bytes
+        """Keep the model and the options; nothing is loaded yet.
+
+        Args:
+            options: as for `sardonyx.InferenceSession`.
+            path_or_bytes: the model, which is kept.
+            is_path: has no effect: a text is a path.
+            read_config_from_model: as for `sardonyx.InferenceSession`.
+        """
+        self._options, self.model = options, path_or_bytes
+        self._reads_config = read_config_from_model
         self._session: Session | None = None
+        self._waiting: list[Callable[[Session], None]] = []
 
     @classmethod
     def of(cls, session: Session) -> InferenceSession:
@@ -57,7 +67,23 @@ class InferenceSession:
             from sardonyx.session.inference_session import InferenceSession as Session  # which imports this module for `_sess`
 
         named = list(zip(providers, [dict(options) for options in provider_options] or [{} for _ in providers], strict=True))
-        self._session = Session(self._source, self._options, named or None, disabled_optimizers=set(disabled_optimizers))
+        self._session = Session(
+            self.model,
+            self._options,
+            named or None,
+            disabled_optimizers=set(disabled_optimizers),
+            read_config_from_model=self._reads_config,
+        )
+        waiting, self._waiting = self._waiting, []
+        for then in waiting:
+            then(self._session)
+
+    def when_initialized(self, then: Callable[[Session], None]) -> None:
+        """Call a function with the session: now, or once `initialize_session` has made it."""
+        if self._session is None:
+            self._waiting.append(then)
+        else:
+            then(self._session)
 
     @property
     def session(self) -> Session:
@@ -74,60 +100,60 @@ class InferenceSession:
     @property
     def inputs_meta(self) -> list[NodeArg]:
         """The inputs that a feed must have."""
-        return self.session.get_inputs()
+        return OpenedSession.get_inputs(self.session)
 
     @property
     def outputs_meta(self) -> list[NodeArg]:
         """The outputs."""
-        return self.session.get_outputs()
+        return OpenedSession.get_outputs(self.session)
 
     @property
     def overridable_initializers(self) -> list[NodeArg]:
         """The initializers that a feed may override."""
-        return self.session.get_overridable_initializers()
+        return OpenedSession.get_overridable_initializers(self.session)
 
     @property
     def model_meta(self) -> ModelMetadata:
         """The model's description of itself."""
-        return self.session.get_modelmeta()
+        return OpenedSession.get_modelmeta(self.session)
 
     @property
     def input_meminfos(self) -> list[OrtMemoryInfo]:
         """The memory of each input."""
-        return self.session.get_input_memory_infos()
+        return OpenedSession.get_input_memory_infos(self.session)
 
     @property
     def output_meminfos(self) -> list[OrtMemoryInfo]:
         """The memory of each output."""
-        return self.session.get_output_memory_infos()
+        return OpenedSession.get_output_memory_infos(self.session)
 
     @property
     def input_epdevices(self) -> list[OrtEpDevice | None]:
         """The device of each input."""
-        return self.session.get_input_epdevices()
+        return OpenedSession.get_input_epdevices(self.session)
 
     @property
     def get_profiling_start_time_ns(self) -> int:
         """When profiling began, in nanoseconds."""
-        return self.session.get_profiling_start_time_ns()
+        return OpenedSession.get_profiling_start_time_ns(self.session)
 
     def get_providers(self) -> list[str]:
         """Return the providers."""
-        return self.session.get_providers()
+        return OpenedSession.get_providers(self.session)
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         """Return provider -> its options."""
-        return self.session.get_provider_options()
+        return OpenedSession.get_provider_options(self.session)
 
     def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
         """Return the partitions with their providers and nodes."""
-        return self.session.get_provider_graph_assignment_info()
+        return OpenedSession.get_provider_graph_assignment_info(self.session)
 
     def run(
         self, output_names: Sequence[str], input_feed: Mapping[str, OnnxValue], run_options: RunOptions | None = None
     ) -> list[OnnxValue]:
         """Compute outputs; see `sardonyx.InferenceSession.run`."""
-        return self.session.run(output_names, input_feed, run_options)
+        return OpenedSession.run(self.session, output_names, input_feed, run_options)
 
     def run_async(
         self,
@@ -138,17 +164,17 @@ class InferenceSession:
         run_options: RunOptions | None = None,
     ) -> None:
         """Compute outputs on another thread; see `sardonyx.InferenceSession.run_async`."""
-        self.session.run_async(output_names, input_feed, callback, user_data, run_options)
+        OpenedSession.run_async(self.session, output_names, input_feed, callback, user_data, run_options)
 
     def run_with_ort_values(
         self, input_feed: Mapping[str, OrtValue], output_names: Sequence[str], run_options: RunOptions | None = None
     ) -> OrtValueVector:
         """Compute outputs from OrtValues."""
-        return OrtValueVector(self.session.run_with_ort_values(output_names, input_feed, run_options))
+        return OrtValueVector(OpenedSession.run_with_ort_values(self.session, output_names, input_feed, run_options))
 
     def run_with_iobinding(self, binding: HoldsBinding | IOBinding, run_options: RunOptions | None = None) -> None:
         """Compute what is bound."""
-        self.session.run_with_iobinding(binding if isinstance(binding, IOBinding) else binding.binding, run_options)
+        OpenedSession.run_with_iobinding(self.session, binding if isinstance(binding, IOBinding) else binding.binding, run_options)
 
     def run_with_ortvaluevector(
         self,
@@ -160,23 +186,23 @@ class InferenceSession:
         fetch_devices: Sequence[OrtDevice],
     ) -> None:
         """Compute outputs and append them to `fetches`."""
-        self.session.run_with_ortvaluevector(run_options, feed_names, feeds, fetch_names, fetches, fetch_devices)
+        OpenedSession.run_with_ortvaluevector(self.session, run_options, feed_names, feeds, fetch_names, fetches, fetch_devices)
 
     def end_profiling(self) -> str:
         """Stop profiling and return the file's name."""
-        return self.session.end_profiling()
+        return OpenedSession.end_profiling(self.session)
 
     def get_tuning_results(self) -> list[OnnxValue]:
         """Return the results of tuning: none."""
-        return self.session.get_tuning_results()
+        return OpenedSession.get_tuning_results(self.session)
 
     def set_tuning_results(self, results: Sequence[OnnxValue], error_on_invalid: bool = False) -> None:
         """Take results of tuning; see `sardonyx.InferenceSession.set_tuning_results`."""
-        self.session.set_tuning_results(results, error_on_invalid=error_on_invalid)
+        OpenedSession.set_tuning_results(self.session, results, error_on_invalid=error_on_invalid)
 
     def set_ep_dynamic_options(self, options: Mapping[str, str]) -> None:
         """Change options while the session lives."""
-        self.session.set_ep_dynamic_options(options)
+        OpenedSession.set_ep_dynamic_options(self.session, options)
 
     def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
         """Release a captured graph: there are none."""

@@ -7,61 +7,36 @@ session.run(None, {"x": x})  ─►  the native run of the first program  ─►
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Protocol
 
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import SardonyxError
+from sardonyx.forks import without_fork
 from sardonyx.ir import Value
 from sardonyx.runtime.executor import Executor
 from sardonyx.runtime.executors.sequential import SequentialExecutor, TailedProgram
-from sardonyx.session.native_run import NativeRuns
+from sardonyx.session.native_run import NativeRuns, Run, WrappedRuns
 
-__all__ = ["KnownRuns", "TailedRuns", "runs_of"]
-
-Run: TypeAlias = Callable[..., list[OnnxValue]]
-"""A function of a session, output names, a feed and options."""
+__all__ = ["KnownRuns", "Run", "TailedRuns", "missed", "runs_of"]
 
 
-class TailedRuns:
+class TailedRuns(WrappedRuns):
     """What the native `run` knows of a session whose plan has a tail; made by `of`."""
 
     def __init__(self, runs: NativeRuns, tailed: TailedProgram, outputs: Sequence[str]) -> None:
         """Know no shapes yet; see `of`."""
-        self._runs, self._tailed = runs, tailed
+        super().__init__(runs, self._with_tail, missed=missed)
+        self._tailed = tailed
         self._places = dict(zip(outputs, tailed.results, strict=True))
-        self._latest: tuple[Run, Run] | None = None
 
     @staticmethod
-    def of(executor: Executor, inputs: Sequence[Value], defaults: Mapping[str, Array], outputs: Sequence[str]) -> TailedRuns | None:
-        """Return what is known of a session, None where its runs need Python; arguments as of `NativeRuns.of`."""
-        tailed = executor.find_tailed() if isinstance(executor, SequentialExecutor) else None
-        if tailed is None or len(set(outputs)) < len(outputs):
-            return None
+    def of(
+        tailed: TailedProgram, inputs: Sequence[Value], defaults: Mapping[str, Array], outputs: Sequence[str]
+    ) -> TailedRuns | None:
+        """Return what is known of a session, None where its runs need Python; other arguments as of `NativeRuns.of`."""
         names = [f"result {place}" for place in tailed.head.results]
         runs = NativeRuns.of_program(tailed.head, inputs, defaults, names)
         return None if runs is None else TailedRuns(runs, tailed, outputs)
-
-    def learn(self, feed: Mapping[str, OnnxValue], run: Callable[..., list[OnnxValue]]) -> Run | None:
-        """Have later runs of the shapes of `feed` run natively where they can; as `NativeRuns.learn`."""
-        native = self._runs.learn(feed, _missed)
-        if native is None:
-            return None
-        if self._latest is None or self._latest[0] is not native:
-            self._latest = native, self._with_tail(native, run)
-        return self._latest[1]
-
-    @property
-    def scratch_bytes(self) -> int:
-        """How much memory the lanes of all shapes work in."""
-        return self._runs.scratch_bytes
-
-    def trim(self) -> int:
-        """Forget all shapes; returns the bytes of scratch memory that they had."""
-        return self._runs.trim()
-
-    def close(self) -> None:
-        """Have no run use what is known, or learn more."""
-        self._runs.close()
 
     def _with_tail(self, native: Callable[..., list[OnnxValue] | None], run: Run) -> Run:
         """Return the native run with the tail after it: what no machine code runs must take little."""
@@ -93,14 +68,46 @@ def _wanted(names: object, places: Mapping[str, int]) -> Sequence[int]:
     return found if len(set(found)) == len(found) else ()
 
 
-def _missed(*_arguments: object) -> None:
+def missed(*_arguments: object) -> OnnxValue:
     """Return None where only Python can run."""
 
 
-KnownRuns: TypeAlias = NativeRuns | TailedRuns
-"""What the native `run` knows of a session."""
+class KnownRuns(Protocol):
+    """What the native `run` knows of a session, as `NativeRuns`, `TailedRuns` and, of one that is profiled, `RecordedRuns` do."""
+
+    @property
+    def scratch_bytes(self) -> int:
+        """How much memory it keeps for runs."""
+
+    def learn(self, feed: Mapping[str, OnnxValue], run: Run) -> Run | None:
+        """Have later runs of the shapes of `feed` run natively where they can."""
+
+    def trim(self) -> int:
+        """Forget all shapes; returns the bytes of memory that were kept for them."""
+
+    def close(self) -> None:
+        """Have no run use what is known, or learn more."""
 
 
-def runs_of(executor: Executor, inputs: Sequence[Value], defaults: Mapping[str, Array], outputs: Sequence[str]) -> KnownRuns | None:
-    """Return what is known of a session, None where its runs need Python; arguments as of `NativeRuns.of`."""
-    return NativeRuns.of(executor, inputs, defaults, outputs) or TailedRuns.of(executor, inputs, defaults, outputs)
+def runs_of(
+    executor: Executor, inputs: Sequence[Value], defaults: Mapping[str, Array], outputs: Sequence[str], *, is_recorded: bool = False
+) -> KnownRuns | None:
+    """Return what is known of a session, None where its runs need Python; arguments as of `NativeRuns.of`.
+
+    `is_recorded`: the session is profiled.
+    """
+    if is_recorded:
+        with without_fork():
+            from sardonyx.session.profiling.recorded_runs import RecordedRuns  # which few sessions need
+
+        return RecordedRuns.of(executor, inputs, defaults, outputs)
+    runs = NativeRuns.of(executor, inputs, defaults, outputs)
+    parts = executor.find_tailed() if runs is None and isinstance(executor, SequentialExecutor) else None
+    if parts is None or len(set(outputs)) < len(outputs):
+        return runs
+    if not parts.front:
+        return TailedRuns.of(parts, inputs, defaults, outputs)
+    with without_fork():
+        from sardonyx.session.native_front import FrontedRuns  # which few models need
+
+    return None if defaults else FrontedRuns(parts, inputs, outputs)

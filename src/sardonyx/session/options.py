@@ -478,6 +478,8 @@ def _library_module() -> ModuleType:
 
 def _override(sizes: dict[str, int], name: str, size: SupportsIndex) -> None:
     number = as_index("size", size)
+    if not -(2**63) <= number < 2**63:
+        raise InvalidArgument(f"the size of {name!r} is a number of 64 bits, got {number}")
     sizes.pop(as_text("name", name), None)
     if number >= 0:
         sizes[name] = number

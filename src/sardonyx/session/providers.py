@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from sardonyx.errors import EPFail, InvalidArgument, SardonyxError, blamed, describe
 from sardonyx.forks import without_fork
 from sardonyx.installed import installed_points, search_path
+from sardonyx.logs import user_stacklevel
 from sardonyx.provider import Layout, Provider
 from sardonyx.session.stages.provider_list import warn_left_out
 from sardonyx.spelling import nearest
@@ -291,8 +292,9 @@ def _split(request: ProviderRequest) -> tuple[str, Mapping[str, object], Provide
         if not isinstance(name, str) or not name:
             raise InvalidArgument(f"the provider {request!r:.200} has the name {name!r}; a provider's name is a text")
         return name, {}, request
-    if isinstance(request, tuple) and len(request) == 2:
-        return str(request[0]), dict(request[1]), None
+    options: object = request[1] if isinstance(request, tuple) and len(request) == 2 else None
+    if isinstance(request, tuple) and isinstance(options, Mapping):
+        return str(request[0]), dict(options), None
     raise InvalidArgument(f"a provider is a name, a (name, options) pair or a provider object, got {request!r}")
 
 
@@ -304,7 +306,7 @@ def _pass_over(name: str, later: Sequence[str]) -> None:
         f"provider {name!r} is not available here, {heir} takes its place; available are {available}"
         f"{f'; did you mean {close!r}?' if close else ''}",
         UserWarning,
-        stacklevel=6,
+        stacklevel=user_stacklevel(),
     )
 
 

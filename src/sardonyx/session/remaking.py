@@ -6,7 +6,7 @@ import abc
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import NoneType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.arguments import as_list, as_mapping
@@ -15,15 +15,17 @@ from sardonyx.errors import Fail
 from sardonyx.forks import without_fork
 from sardonyx.session.interface import SessionInterface
 from sardonyx.session.options import SessionOptions
-from sardonyx.session.providers import CPU, ProviderRequest, check_known
-from sardonyx.session.values import ModelMetadata, NodeArg
+from sardonyx.session.providers import ProviderRequest, check_known
 
 if TYPE_CHECKING:
-    from sardonyx.session.inference_session import InferenceSession
-    from sardonyx.session.native_session import InferenceSession as NativeSession
     from sardonyx.session.states import States
 
 __all__ = ["Arguments", "RemadeSession", "model_of", "with_providers"]
+
+_MADE_ATTRIBUTES = frozenset(
+    """_arguments _declared _defaults _enable_fallback _input_values _kept_model _label _logs _native_run _native_runs _output_names
+    _plain_runs _profiler _provider_options _read_config_from_model _recorder _runner _settings _sparse_outputs _states""".split()
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -41,17 +43,13 @@ class Arguments:
 
 
 class RemadeSession(SessionInterface):
-    """A session that can be made again, with the attributes that published packages read of onnxruntime's."""
+    """A session that can be made again: with other providers, or of a pickle."""
 
     _arguments: Arguments
+    _kept_model: object = None
+    """The path, bytes or other model that the session can be made from, None where it has not kept any."""
     _states: States | None = None
     _enable_fallback = True
-    _fallback_providers = (CPU,)
-
-    @property
-    @abc.abstractmethod
-    def _kept_model(self) -> object:
-        """The path, bytes or other model that the session can be made from again, None where it has not kept any."""
 
     @abc.abstractmethod
     def _open(self, given: OnnxValue, arguments: Arguments) -> None:
@@ -72,7 +70,13 @@ class RemadeSession(SessionInterface):
             SardonyxError: as for `InferenceSession`; the session stays as it is.
         """
         check_known(as_list("providers", providers or ()))
-        self._open(self._model_again("set_providers"), with_providers(self._arguments, providers, provider_options))
+        self._reset_session(providers, provider_options)
+
+    @abc.abstractmethod
+    def _reset_session(
+        self, providers: Sequence[ProviderRequest] | None, provider_options: Sequence[Mapping[str, object]] | None
+    ) -> None:
+        """Make the session again, as `set_providers` does."""
 
     def disable_fallback(self) -> None:
         """Accept the call: runs are never repeated with other providers unless `SessionOptions.provider_failure` says so."""
@@ -98,8 +102,17 @@ class RemadeSession(SessionInterface):
             made._states.share(self._states)
         return made
 
-    def __reduce__(self) -> tuple[Callable[..., object], tuple[OnnxValue, ...]]:
-        return _remake, (type(self), self._model_again("pickle"), self._arguments)
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[OnnxValue, ...], object]:
+        kind = type(self)
+        if getattr(kind, "__getstate__", None) is not object.__getstate__:
+            return _bare, (kind,), self.__getstate__()
+        own = {name: value for name, value in vars(self).items() if name not in self._made_attributes}
+        return _remake, (kind, self._model_again("pickle"), self._arguments), own or None
+
+    @property
+    def _made_attributes(self) -> frozenset[str]:
+        """The attributes that making and running a session sets; others are its subclass's, and come along in a pickle."""
+        return _MADE_ATTRIBUTES
 
     def _model_again(self, what: str) -> object:
         if self._kept_model is None:
@@ -107,49 +120,6 @@ class RemadeSession(SessionInterface):
                 f"{what} reads the model again, which this session has not kept: give the session a path, or bytes of at most a MiB"
             )
         return self._kept_model
-
-    @property
-    def _sess(self) -> NativeSession:
-        with without_fork():
-            from sardonyx.session.native_session import InferenceSession as NativeSession  # which few programs use
-
-        return NativeSession.of(cast("InferenceSession", self))
-
-    @property
-    def _model_path(self) -> str | None:
-        kept = self._kept_model
-        return os.fspath(kept) if isinstance(kept, (str, os.PathLike)) else None
-
-    @property
-    def _model_bytes(self) -> bytes | None:
-        kept = self._kept_model
-        return kept if isinstance(kept, bytes) else None
-
-    @property
-    def _sess_options(self) -> SessionOptions:
-        return self._arguments.options
-
-    _sess_options_initial = _sess_options
-
-    @property
-    def _providers(self) -> list[str]:
-        return self.get_providers()
-
-    @property
-    def _inputs_meta(self) -> list[NodeArg]:
-        return self.get_inputs()
-
-    @property
-    def _outputs_meta(self) -> list[NodeArg]:
-        return self.get_outputs()
-
-    @property
-    def _overridable_initializers(self) -> list[NodeArg]:
-        return self.get_overridable_initializers()
-
-    @property
-    def _model_meta(self) -> ModelMetadata:
-        return self.get_modelmeta()
 
     @abc.abstractmethod
     def get_providers(self) -> list[str]:
@@ -190,3 +160,7 @@ def _remake(kind: type[RemadeSession], given: OnnxValue, arguments: Arguments) -
     made = kind.__new__(kind)
     made._open(given, arguments)
     return made
+
+
+def _bare(kind: type[RemadeSession]) -> RemadeSession:
+    return kind.__new__(kind)

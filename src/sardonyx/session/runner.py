@@ -26,7 +26,7 @@ from sardonyx.session.variant import Variant
 from sardonyx.trace import event
 
 if TYPE_CHECKING:
-    from sardonyx.session.profiler import Profiler
+    from sardonyx.session.profiling.profiler import Profiler
 
 __all__ = ["Runner"]
 

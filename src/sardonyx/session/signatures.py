@@ -25,7 +25,7 @@ __all__ = ["Runs", "SignatureRunner", "chosen", "graph_of", "signatures_of"]
 class Runs(Protocol):
     """A session that computes outputs."""
 
-    def compute(self, output_names: list[str], input_feed: Mapping[str, OnnxValue], run_options: None, /) -> list[OnnxValue]:
+    def compute_values(self, output_names: list[str], input_feed: Mapping[str, OnnxValue], run_options: None, /) -> list[OnnxValue]:
         """Compute outputs."""
 
 
@@ -58,7 +58,7 @@ class SignatureRunner:
             raise InvalidArgument(f"the signature {self.key!r} needs the input {missing[0]!r}, which is not given")
         names = list(dict.fromkeys(self._outputs.values()))
         feed = {self._inputs[name]: value for name, value in inputs.items()}
-        results = dict(zip(names, self._session.compute(names, feed, None), strict=True))
+        results = dict(zip(names, self._session.compute_values(names, feed, None), strict=True))
         return {name: results[value] for name, value in self._outputs.items()}
 
 

@@ -22,7 +22,7 @@ __all__ = ["States"]
 Compute = Callable[
     [Sequence[str] | None, Mapping[str, OnnxValue], RunOptions | None, Mapping[str, OnnxValue] | None], list[OnnxValue]
 ]
-"""Computes outputs, as `InferenceSession.compute` does."""
+"""Computes outputs, as `InferenceSession.compute_values` does."""
 
 
 _LEARNS_FROM_RUN = 3
@@ -32,12 +32,12 @@ _LEARNS_FROM_RUN = 3
 class Session(Protocol):
     """What the runs of a session with states need of it."""
 
-    def compute(
+    def compute_values(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, OnnxValue], run_options: RunOptions | None
     ) -> list[OnnxValue]:
         """Compute outputs with states."""
 
-    def compute_all(self, feed: Mapping[str, OnnxValue]) -> list[OnnxValue]:
+    def compute_all_values(self, feed: Mapping[str, OnnxValue]) -> list[OnnxValue]:
         """Compute all outputs from what is fed and defaults, without states."""
 
     def known_runs(self) -> KnownRuns | None:
@@ -106,7 +106,7 @@ class States:
     ) -> list[OnnxValue]:
         """Compute outputs as `InferenceSession.run` does; by machine code where all are asked for and the shapes are known."""
         if output_names or options is not None:
-            return session.compute(output_names, feed, options)
+            return session.compute_values(output_names, feed, options)
         with self._lock:
             whole = {self._inputs[key]: value for key, value in self._values.items() if key in self._inputs}
             whole.update(feed)
@@ -119,7 +119,7 @@ class States:
     def _run_in_python(
         self, session: Session, output_names: Sequence[str] | None, feed: Mapping[str, OnnxValue], options: RunOptions | None
     ) -> list[OnnxValue]:
-        results = session.compute_all(feed)
+        results = session.compute_all_values(feed)
         self._count += 1
         if self._count == _LEARNS_FROM_RUN:
             self._runs = session.known_runs()

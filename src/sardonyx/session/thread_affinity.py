@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 
 from sardonyx.codegen.run.thread_pool import shared_pool
+from sardonyx.logs import user_stacklevel
 
 __all__ = ["pin_threads"]
 
@@ -25,6 +26,6 @@ def pin_threads(processors: Sequence[frozenset[int]]) -> None:
                 f"session.intra_op_thread_affinities gives thread {number} the processors {asked}, none of which this process may "
                 f"use; {f'it may use {len(own)}' if own else 'this system pins no threads'}, and the thread stays where it is",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=user_stacklevel(),
             )
     shared_pool().pin(processors)

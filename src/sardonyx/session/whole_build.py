@@ -24,7 +24,7 @@ from sardonyx.session.variant import Variant
 from sardonyx.trace import span
 
 if TYPE_CHECKING:
-    from sardonyx.session.profiler import Profiler
+    from sardonyx.session.profiling.profiler import Profiler
 
 __all__ = ["build_whole"]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import enum
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
-__all__ = ["FusionOptions"]
+__all__ = ["AttentionMaskFormat", "AttentionOpType", "FusionOptions"]
 
 _RULES: Mapping[str, tuple[str, ...]] = {
     "enable_gelu": ("GeluFusion", "BiasGeluFusion"),
@@ -19,6 +20,24 @@ _RULES: Mapping[str, tuple[str, ...]] = {
 }
 """Flag -> the rules, by our names or ONNX Runtime's, that do not run where it is off."""
 _ARGUMENTS = {f"disable_{flag.removeprefix('enable_')}": flag for flag in _RULES}
+
+
+class AttentionMaskFormat:
+    """onnxruntime's numbers for the masks that fused attentions read."""
+
+    MaskIndexEnd = 0
+    MaskIndexEndAndStart = 1
+    AttentionMask = 2
+    NoMask = 3
+
+
+class AttentionOpType(enum.StrEnum):
+    """The operators that attention may become."""
+
+    Attention = "Attention"
+    MultiHeadAttention = "MultiHeadAttention"
+    GroupQueryAttention = "GroupQueryAttention"
+    PagedAttention = "PagedAttention"
 
 
 class FusionOptions:
@@ -53,6 +72,32 @@ class FusionOptions:
         """FastGelu in the place of Gelu, which changes results."""
         self.enable_shape_inference = True
         """Accepted: shapes are always inferred."""
+        self.enable_qordered_matmul = True
+        """Accepted: products of ordered integers are left as they are."""
+        self.enable_gemm_fast_gelu = False
+        """Accepted: FastGelu stays a node of its own, which the CPU provider computes in the product's store."""
+        self.use_multi_head_attention = False
+        """Accepted: the graph decides which operator attention becomes."""
+        self.disable_multi_head_attention_bias = False
+        """Accepted: as `use_multi_head_attention`."""
+        self.group_norm_channels_last = True
+        """Accepted: channels stay where they are."""
+        self.attention_mask_format = {"bert": AttentionMaskFormat.MaskIndexEnd}.get(model_type, AttentionMaskFormat.AttentionMask)
+        """Accepted: masks stay what they are, so that results do."""
+        self.attention_op_type: AttentionOpType | None = None
+        """Accepted: as `use_multi_head_attention`."""
+
+    def use_raw_attention_mask(self, use_raw_mask: bool = True) -> None:
+        """Set `attention_mask_format` to a mask of all positions, or else to lengths."""
+        self.attention_mask_format = AttentionMaskFormat.AttentionMask if use_raw_mask else AttentionMaskFormat.MaskIndexEnd
+
+    def disable_attention_mask(self) -> None:
+        """Set `attention_mask_format` to none; masks of the model stay nevertheless."""
+        self.attention_mask_format = AttentionMaskFormat.NoMask
+
+    def set_attention_op_type(self, attn_op_type: AttentionOpType) -> None:
+        """Set `attention_op_type`."""
+        self.attention_op_type = attn_op_type
 
     @property
     def disabled_rules(self) -> frozenset[str]:

@@ -6,9 +6,9 @@ import collections
 import os
 from typing import Any
 
-from sardonyx.formats.protos import Message
 from sardonyx.tools.float16 import convert_float_to_float16
-from sardonyx.tools.models import graphs_of, save
+from sardonyx.tools.graph_edits import GraphEdits
+from sardonyx.tools.models import save
 from sardonyx.tools.symbolic_shape_infer import SymbolicShapeInference
 
 __all__ = ["OnnxModel"]
@@ -38,38 +38,8 @@ _NORMALIZATIONS = (
 )
 
 
-class OnnxModel:
+class OnnxModel(GraphEdits):
     """An onnx.ModelProto, with the methods of onnxruntime's class that scripts call."""
-
-    def __init__(self, model: Message) -> None:
-        """Wrap a model, which is not copied."""
-        self.model = model
-        """The onnx.ModelProto."""
-
-    def graph(self) -> Message:
-        """Return the main graph."""
-        return self.model.graph
-
-    def graphs(self) -> list[Message]:
-        """Return the main graph and those inside its nodes."""
-        return list(graphs_of(self.model.graph))
-
-    def nodes(self) -> list[Message]:
-        """Return the nodes of all graphs."""
-        return [node for graph in self.graphs() for node in graph.node]
-
-    def get_nodes_by_op_type(self, op_type: str) -> list[Message]:
-        """Return the nodes of an operator, of any domain."""
-        return [node for node in self.nodes() if node.op_type == op_type]
-
-    def get_initializer(self, name: str) -> Message | None:
-        """Return the onnx.TensorProto of a constant of any graph, None where there is none of this name."""
-        return next((tensor for graph in self.graphs() for tensor in graph.initializer if tensor.name == name), None)
-
-    def get_graph_inputs_excluding_initializers(self) -> list[Message]:
-        """Return the inputs that a feed must have."""
-        constants = {tensor.name for tensor in self.model.graph.initializer}
-        return [value for value in self.model.graph.input if value.name not in constants]
 
     def get_opset_version(self) -> int:
         """Return the version of ai.onnx that the model imports; 0 where it imports none."""

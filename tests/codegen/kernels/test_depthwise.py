@@ -1,4 +1,4 @@
-"""Depthwise convolution: every window, every tail of channels and places."""
+"""Depthwise convolution, and that of small groups: every window, every tail of channels and places."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -26,13 +26,18 @@ def _random(*shape: int) -> Array:
 
 @dataclasses.dataclass
 class _Case:
-    """An input (N, H, W, C), filters (C, 1, kH, kW) and where the window lies."""
+    """An input (N, H, W, C), filters (C, channels of a group, kH, kW) and where the window lies."""
 
     x: Array
     w: Array
     strides: Sequence[int] = (1, 1)
     dilations: Sequence[int] = (1, 1)
     pads: Sequence[int] = (1, 1, 1, 1)
+
+    @property
+    def groups(self) -> tuple[int, int]:
+        """How many channels a group reads, and makes."""
+        return self.w.shape[1], self.w.shape[1] * len(self.w) // self.x.shape[-1]
 
     def places(self) -> tuple[int, int]:
         """The output's spatial sizes."""
@@ -43,23 +48,26 @@ class _Case:
     def params(self, target: Target, threads: int = 1) -> DepthwiseParams:
         """The kernel's parameters."""
         (N, H, W, C), (high, wide) = self.x.shape, self.places()
-        kh, kw = self.w.shape[2:]
-        outer = WindowAxis(H, high, self.strides[0], self.dilations[0], self.pads[0], kh, W * C, wide * C)
-        inner = WindowAxis(W, wide, self.strides[1], self.dilations[1], self.pads[1], kw, C, C)
-        return DepthwiseParams.blocked(target, N, C, (outer, inner), threads=threads)
+        M, _, kh, kw = self.w.shape
+        outer = WindowAxis(H, high, self.strides[0], self.dilations[0], self.pads[0], kh, W * C, wide * M)
+        inner = WindowAxis(W, wide, self.strides[1], self.dilations[1], self.pads[1], kw, C, M)
+        return DepthwiseParams.blocked(target, N, M, (outer, inner), threads=threads)
 
     def exact(self) -> tuple[Array, Array]:
         """The result in float64, and the sum of magnitudes that bounds its error."""
         top, left, bottom, right = self.pads
         x = np.pad(self.x.astype(np.float64), [(0, 0), (top, bottom), (left, right), (0, 0)])
-        shape = (len(x), *self.places(), x.shape[-1])
+        shape = (len(x), *self.places(), len(self.w))
         result, bound = np.zeros(shape), np.zeros(shape)
-        for tap in np.ndindex(*self.w.shape[2:]):
+        members, makes = self.groups
+        firsts = np.arange(len(self.w)) // makes * members
+        for member, *tap in np.ndindex(*self.w.shape[1:]):
             spans = [
                 slice(t * d, t * d + (p - 1) * s + 1, s)
                 for t, d, p, s in zip(tap, self.dilations, self.places(), self.strides, strict=True)
             ]
-            part, factor = x[(slice(None), *spans)], self.w[(slice(None), 0, *tap)].astype(np.float64)
+            part = x[(slice(None), *spans)][..., firsts + member]
+            factor = self.w[(slice(None), member, *tap)].astype(np.float64)
             result += part * factor
             bound += np.abs(part * factor)
         return result, bound
@@ -67,7 +75,7 @@ class _Case:
     def run(self, engine: Engine, threads: int = 1) -> Array:
         """The result of the kernel "depthwise", with guard elements after it that must stay."""
         params = self.params(engine.target, threads)
-        shape = (len(self.x), *self.places(), self.x.shape[-1])
+        shape = (len(self.x), *self.places(), len(self.w))
         guarded = np.full(prod(shape) + 64, 7, np.float32)
         arrays = [self.x, pack_depthwise(self.w, engine.target.lanes(32)), guarded]
         call(engine, "depthwise", arrays, params.words(), 0, params.tasks())
@@ -77,7 +85,8 @@ class _Case:
 
 def _engine(target: Target, case: _Case) -> Engine:
     module, engine = Module(target), Engine(target)
-    write_depthwise(module, "depthwise", taps=case.w.shape[-1], stride=case.strides[1], dilation=case.dilations[1])
+    taps, stride, dilation = case.w.shape[-1], case.strides[1], case.dilations[1]
+    write_depthwise(module, "depthwise", taps=taps, stride=stride, dilation=dilation, groups=case.groups)
     engine.add(module)
     return engine
 
@@ -122,11 +131,49 @@ def test_windows(
     assert _close(case.run(_engine(target, case)), case)
 
 
+@pytest.mark.parametrize("groups", [(2, 2), (4, 4), (8, 8), (16, 16), (1, 2), (1, 4), (1, 16), (2, 8), (2, 4)], ids=str)
+@pytest.mark.parametrize(
+    ("kernel", "strides", "dilations", "pads"),
+    [
+        ((3, 3), (1, 1), (1, 1), (1, 1, 1, 1)),
+        ((3, 3), (2, 2), (1, 1), (1, 0, 1, 1)),
+        ((1, 5), (1, 1), (1, 3), (0, 6, 0, 6)),
+        ((3, 2), (2, 1), (2, 3), (9, 5, 4, 1)),
+    ],
+)
+def test_small_groups(
+    target: Target,
+    groups: tuple[int, int],
+    kernel: tuple[int, int],
+    strides: tuple[int, int],
+    dilations: tuple[int, int],
+    pads: tuple[int, ...],
+) -> None:
+    """Each filter reads all channels of its group, also in the last vector of channels and at the ends of rows."""
+    members, makes = groups
+    if target.lanes(32) % makes:
+        pytest.skip("a group does not lie in one vector")
+    case = _Case(_random(2, 7, 21, 5 * members), _random(5 * makes, members, *kernel), strides, dilations, pads)
+    assert case.groups == groups
+    assert _close(case.run(_engine(target, case)), case)
+
+
 def test_threads_do_not_change_bits(target: Target) -> None:
     """However rows and places are cut into tasks."""
     case = _Case(_random(2, 3, 21, 19), _random(19, 1, 3, 3))
     engine = _engine(target, case)
     assert case.run(engine).tobytes() == case.run(engine, 2).tobytes() == case.run(engine, 7).tobytes()
+
+
+def test_long_rows_are_cut(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a run can be ended within them; the bits are the same."""
+    case = _Case(_random(1, 1, 300, 19), _random(19, 1, 1, 3), pads=(0, 1, 0, 1))
+    engine = _engine(target, case)
+    whole = case.run(engine)
+    assert case.params(target).tasks() == 1
+    monkeypatch.setattr("sardonyx.codegen.kernels.depthwise.TASK_PRODUCTS", 1 << 10)
+    assert case.params(target).tasks() == 16
+    assert case.run(engine).tobytes() == whole.tobytes()
 
 
 def test_nan_stays_where_windows_see_it(target: Target) -> None:
@@ -136,6 +183,16 @@ def test_nan_stays_where_windows_see_it(target: Target) -> None:
     found = np.isnan(case.run(_engine(target, case)))
     expected = np.zeros(found.shape, np.bool_)
     expected[0, 1:4, 8:11, 3] = True
+    assert (found == expected).all()
+
+
+def test_nan_stays_in_its_group(target: Target) -> None:
+    """The filters of other groups do not see it, though it lies in one vector with theirs."""
+    case = _Case(np.ones((1, 3, 9, 12), np.float32), _random(12, 4, 3, 3))
+    case.x[0, 1, 4, 6] = np.nan
+    found = np.isnan(case.run(_engine(target, case)))
+    expected = np.zeros(found.shape, np.bool_)
+    expected[0, :, 3:6, 4:8] = True
     assert (found == expected).all()
 
 

@@ -9,8 +9,8 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.expr import OPERATORS, argument
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import BOOL, F32, F64, I64
-from sardonyx.codegen.kernels.elementwise import Access, MapParams, write_map
+from sardonyx.codegen.emit.types import BOOL, F32, F64, I64, U8
+from sardonyx.codegen.kernels.elementwise import Access, MapParams, short_row, write_map
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
@@ -126,6 +126,38 @@ def test_types_may_mix(target: Target) -> None:
         np.testing.assert_array_equal(first, np.where(a, b, np.trunc(b)) + 3)
         np.testing.assert_array_equal(second, (b > 0) & a)
         np.testing.assert_array_equal(third, np.stack([b.astype(np.float64) * 2, np.zeros(n)], 1).ravel())
+
+
+@pytest.mark.parametrize("inner", [2, 3, 4, 5, 8])
+@pytest.mark.parametrize("key", ["float32", "int64", "uint8", "bool"])
+def test_short_rows_share_vectors(target: Target, key: str, inner: int) -> None:
+    """Of arguments in order, the same in all rows, of one element for a row, and of one for all; nothing behind is written."""
+    kind = {"float32": F32, "int64": I64, "uint8": U8, "bool": BOOL}[key]
+    accesses = (_ORDERED, _ORDERED, _FIXED, _FIXED, _ORDERED)
+    short = short_row(target, [kind] * 5, accesses, inner)
+    if short is None:
+        assert 2 * inner > target.lanes(max(kind.bits, 8))
+        return
+    a, b, c, d = (argument(place, kind) for place in range(4))
+    module = Module(target)
+    write_map(module, "short", [kind] * 4, [(a ^ b ^ c ^ d) if key == "bool" else a * b + c - d], accesses, short=short)
+    engine = Engine(target)
+    engine.add(module)
+    for rows in (1, 2, 7, 16, 33, 200):
+        rng = np.random.default_rng(rows)
+        x, y, z, w = (
+            rng.integers(0, 2 if key == "bool" else 9, shape).astype(key) for shape in ((rows, inner), (inner,), (rows, 1), (1,))
+        )
+        out = np.ones(rows * inner + 64, key)
+        views = [np.broadcast_to(array, (rows, inner)) for array in (x, y, z, w)]
+        strides = [tuple(step // array.itemsize for step in array.strides) for array in views]
+        rows_strides = tuple(0 if size == 1 else stride[0] for stride, size in zip(strides, (rows,) * 4, strict=True))
+        params = MapParams(inner, rows, (), (1, 1, 0, 0, 1), (*rows_strides, inner), (), inner, min(rows, 48))
+        for task in reversed(range(params.tasks())):
+            call(engine, "short", [x, y, z, w, out], params.words(), task, task + 1)
+        expected = (x ^ y ^ z ^ w) if key == "bool" else x * y + z - w
+        np.testing.assert_array_equal(out[: rows * inner].reshape(rows, inner), expected)
+        assert (out[rows * inner :] == 1).all()
 
 
 def test_a_long_chain_is_one_loop(target: Target) -> None:

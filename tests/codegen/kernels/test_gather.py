@@ -66,15 +66,16 @@ def test_tuples_name_elements(engine: Engine) -> None:
     assert status[0] == 7
 
 
+@pytest.mark.parametrize("grain", [1, 3, 4, 10, 1000])
 @pytest.mark.parametrize("axis", [0, 1, 2])
-def test_elements_are_taken_along_an_axis(engine: Engine, axis: int) -> None:
-    """Indices may be shorter than the data off the axis, and longer along it."""
+def test_elements_are_taken_along_an_axis(engine: Engine, axis: int, grain: int) -> None:
+    """Indices may be shorter than the data off the axis, and longer along it; a task is some rows, or a part of one."""
     data = np.arange(3 * 4 * 5, dtype=np.int32).reshape(3, 4, 5)
     shape = [2, 3, 4]
     shape[axis] = 7
     indices = np.random.default_rng(0).integers(-data.shape[axis], data.shape[axis], shape)
     result, status = np.full(shape, -1, np.int32), np.zeros(1, np.int64)
-    params = GatherElementsParams.along(axis, data.shape, shape, 10)
+    params = GatherElementsParams.along(axis, data.shape, shape, grain)
     call(engine, "elements", [data, indices, result, status], params.words(), 0, params.tasks())
     cut = tuple(slice(None) if place == axis else slice(size) for place, size in enumerate(shape))
     np.testing.assert_array_equal(result, np.take_along_axis(data[cut], indices % data.shape[axis], axis))
@@ -100,6 +101,14 @@ def test_single_elements_are_taken_by_vectors(engine: Engine, count: int, wrong:
         spoiled[place] = wrong
         call(engine, "singles", [data, spoiled, result, status], params.words(), 0, params.tasks())
         assert status[0] == place + 1
+
+
+def test_one_long_row_is_many_tasks() -> None:
+    """So that it is shared by threads, and ends when it is to; rows that are short share one, and no index is none."""
+    assert GatherElementsParams.along(0, (5,), (1000,), 64).tasks() == 16
+    assert GatherElementsParams.along(1, (9, 5), (9, 20), 64).tasks() == 3
+    assert GatherElementsParams.along(1, (9, 5), (9, 0), 64).tasks() == 0
+    assert GatherElementsParams.along(1, (0, 5), (0, 20), 64).tasks() == 0
 
 
 @pytest.mark.parametrize("axis", [0, 1])

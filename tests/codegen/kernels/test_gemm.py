@@ -1,6 +1,7 @@
 """The product of matrices: every tail, every block, the same bits wherever a row stands."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -256,3 +257,21 @@ def test_narrow_panels_give_the_bits_of_wide_ones(target: Target, N: int) -> Non
         results.append(c)
     assert results[0].tobytes() == results[1].tobytes()
     assert _close(results[0], a, b)
+
+
+@pytest.mark.parametrize("counts", [(3, 0, 14, 1), (0, 0, 0, 0), (0, 20)])
+def test_grouped_rows_are_multiplied_with_the_matrix_of_their_group(target: Target, counts: tuple[int, ...]) -> None:
+    """However many rows a group has; nothing else is written."""
+    module, engine, (K, N) = Module(target), Engine(target), (300, 70)
+    write_gemm(module, "grouped", is_grouped=True)
+    engine.add(module)
+    rows, most = sum(counts), max(*counts, 1)
+    a, b = _random(max(rows, 1), K), _random(len(counts), K, N)
+    packed = np.stack([pack_columns(matrix, tiling(target).panel) for matrix in b])
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    params = GemmParams.blocked(target, most, N, K, threads=2, stride_b=packed[0].size)
+    c = np.full((rows + 1, N), 7, np.float32)
+    call(engine, "grouped", [a, packed, c, offsets], params.words(), 0, params.tasks(len(counts)))
+    assert (c[rows:] == 7).all()
+    for matrix, (first, last) in zip(b, itertools.pairwise(offsets), strict=True):
+        assert _close(c[first:last], a[first:last], matrix)

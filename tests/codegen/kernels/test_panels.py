@@ -9,7 +9,7 @@ from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import BF16, F16, F32, U8, Type
 from sardonyx.codegen.kernels.gemm import GemmParams, tiling, write_gemm
 from sardonyx.codegen.kernels.pack import pack_rows
-from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, WidePanels
+from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, TablePanels, WidePanels
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, host_target
 from sardonyx.dtypes import Array
@@ -111,3 +111,29 @@ def test_panels_with_another_field_have_another_name() -> None:
     """Kernels are known by it."""
     names = [panels.name for panels in (WidePanels(), NarrowPanels(F16), NarrowPanels(BF16), *_BLOCKS)]
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("size", [16, 64, 512])
+def test_numbers_of_a_table_are_scaled_to_the_bit(target: Target, size: int) -> None:
+    """Value x scale in float32, around tiles and chains."""
+    engine, module, panels = Engine(target), Module(target), TablePanels(4, size, None, tuple(np.linspace(-2, 3, 16)))
+    write_gemm(module, "wide")
+    write_gemm(module, "table", None, panels)
+    engine.add(module)
+    generator, width = np.random.default_rng(0), tiling(target).panel
+    for M, N, K in ((1, 3, 1), (7, 65, 129), (5, 33, 1000)):
+        blocks = -(-K // size)
+        numbers = generator.integers(0, 16, (N, blocks, size), dtype=np.uint8)
+        scales = generator.standard_normal((N, blocks)).astype(np.float32)
+        values = np.array(panels.table, np.float32)[numbers] * scales[:, :, None]
+        a, packed = _numbers(M, K), panels.pack(lambda columns, numbers=numbers: numbers[columns], scales, None, width)
+        c, params = np.full((M, N), 7, np.float32), GemmParams.blocked(target, M, N, K, is_decoded=True)
+        call(engine, "table", [a, packed, c], params.words(), 0, params.tasks())
+        wide = _product(engine, "wide", a, values.reshape(N, -1)[:, :K].T, GemmParams.blocked(target, M, N, K))
+        assert c.tobytes() == wide.tobytes()
+
+
+def test_tables_have_names_of_their_own() -> None:
+    """Kernels of one name have one code."""
+    names = {TablePanels(4, size, None, (value,) * 16).name for size in (16, 32) for value in (0.0, 1.0)}
+    assert len(names | {BlockPanels(4, 16, None).name}) == 5

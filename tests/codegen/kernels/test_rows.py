@@ -9,13 +9,14 @@ from support.kernels import call
 from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.row_expr import fold_row, split_rows
-from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.emit.types import F32, F64, I32, I64
 from sardonyx.codegen.kernels.lines import Along, ExtraOperand, LineParams
 from sardonyx.codegen.kernels.rows import write_rows
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 
+_WIDE = argument(0, F64)
 X, SCALE = argument(0, F32), argument(1, F32)
 _E = OPERATORS["exp"](X - fold_row("row_max", X))
 _WIDTH = fold_row("row_max", X) - fold_row("row_min", X)
@@ -33,6 +34,9 @@ def engine(target: Target) -> Engine:
     _write(module, "softmax", _E / fold_row("row_sum", _E))
     _write(module, "scaled", X * SCALE - fold_row("row_mean", X * SCALE), ExtraOperand(F32, True, (False,)))
     _write(module, "width", _WIDTH)
+    for kind, name in ((F64, "float64"), (I32, "int32"), (I64, "int64")):
+        share = split_rows((_WIDE / (fold_row("row_sum", OPERATORS["abs"](_WIDE)) + 1)).to(F32), 1)
+        write_rows(module, f"share_{name}", folds=share.folds, after=share.result, extra_operands=[], source=kind)
     engine = Engine(target)
     engine.add(module)
     return engine
@@ -46,7 +50,22 @@ def _run(engine: Engine, name: str, x: Array, *extra_operands: Array) -> Array:
     return y
 
 
-_SHAPES = [(1, 1), (5, 3), (6, 16), (3, 17), (2, 1500), (9, 67), (4, 5000)]
+_SHAPES = [
+    (1, 1),
+    (5, 3),
+    (6, 16),
+    (3, 17),
+    (2, 1500),
+    (9, 67),
+    (4, 5000),
+    (33, 1),
+    (70, 2),
+    (65, 3),
+    (47, 5),
+    (100, 7),
+    (31, 8),
+    (40, 15),
+]
 
 
 @pytest.mark.parametrize("shape", _SHAPES)
@@ -71,3 +90,15 @@ def test_a_fold_alone_is_repeated_along_its_row(engine: Engine) -> None:
     """And NaN passes through extremes."""
     x = np.array([[1, 4, 2], [5, np.nan, 7]], np.float32)
     np.testing.assert_array_equal(_run(engine, "width", x), [[3, 3, 3], [np.nan] * 3])
+
+
+@pytest.mark.parametrize("shape", _SHAPES)
+@pytest.mark.parametrize("dtype", [np.float64, np.int32, np.int64])
+def test_elements_of_other_types_are_computed_with_in_double(engine: Engine, dtype: type, shape: tuple[int, int]) -> None:
+    """And written as float32; nothing behind the rows is."""
+    x: Array = (np.random.default_rng(2).standard_normal(shape) * 100).astype(dtype)
+    y, params = np.full(x.size + 32, 99, np.float32), LineParams(shape[0], 1, shape[1], Along.ROWS)
+    call(engine, f"share_{np.dtype(dtype)}", [x, y], params.words(), 0, params.tasks())
+    expected = x / (np.abs(x.astype(np.float64)).sum(1, keepdims=True) + 1)
+    np.testing.assert_array_equal(y[: x.size].reshape(shape), expected.astype(np.float32))
+    assert (y[x.size :] == 99).all()

@@ -1,5 +1,6 @@
 """The driver that notes when steps end."""
 
+import ctypes
 import time
 
 import numpy as np
@@ -101,6 +102,35 @@ def test_a_step_that_runs_often_takes_what_it_took_in_all(driver: TimedDriver) -
     assert often > 2 * first
     assert skipped == 0
     assert min(back, last) > 0
+
+
+def test_machine_code_runs_a_table_by_one_address(engine: Engine, driver: TimedDriver) -> None:
+    """The times of a run are taken once; those of the next do not add to them."""
+    word = np.zeros(1, np.int64)
+    table = StepTable([KernelCall(engine.address("count"), [Buffer(1)], [1000])] * 3, 1)
+    timed = driver.native(table, 3, in_line=True)
+    assert timed.bases_address == table.bases_address
+    table.set_bases([word.ctypes.data])
+    run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(timed.run)
+    assert timed.take_times() is None
+    for _ in range(2):
+        before = time.perf_counter_ns()
+        assert run(timed.address) == -1
+        after = time.perf_counter_ns()
+        times = timed.take_times()
+        assert times is not None
+        found = [before, *_nanoseconds(times), after]
+        assert len(found) == 6
+        assert found == sorted(found)
+        assert timed.take_times() is None
+
+
+def test_machine_code_goes_on_after_a_pause(engine: Engine, driver: TimedDriver) -> None:
+    """From where the table stands: here behind its last step, so that nothing is left to do."""
+    table = StepTable([KernelCall(engine.address("check"), [Buffer(STATUS)], [1])] * 2, 0)
+    timed = driver.native(table, 2, in_line=False)
+    assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(timed.run)(timed.address) == -1
+    assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(timed.resume)(timed.address, 0) == -1
 
 
 def test_a_system_without_a_known_clock_has_no_such_driver() -> None:

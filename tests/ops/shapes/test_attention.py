@@ -27,6 +27,11 @@ def test_attention_of_rank_3_packs_heads() -> None:
     assert "Q has shape [2, 3]" in error_of("Attention", floats(2, 3), floats(1, 2, 3, 4), floats(1, 2, 3, 4))
 
 
+def test_attention_of_no_known_rank() -> None:
+    """Its output may have three dimensions or four."""
+    assert infer_shape("Attention", UNKNOWN, UNKNOWN, UNKNOWN, q_num_heads=2, kv_num_heads=2) is None
+
+
 def test_flex_attention_has_the_size_of_the_values() -> None:
     """The head size of the values is that of the output."""
     fact = infer_op("FlexAttention", floats(A, 4, B, 8), floats(A, 4, 9, 8), floats(A, 4, 9, 16), domain="ai.onnx.preview")[0]

@@ -11,6 +11,7 @@ from sardonyx.ops.fact import UNKNOWN
 from sardonyx.ops.shapes.axes import (
     merge_dims,
     merge_shapes,
+    merge_width,
     replace_dim,
     require_rank,
     size_of,
@@ -54,3 +55,12 @@ def test_different_integers_do_not_merge() -> None:
         merge_shapes((2,), (3,))
     with pytest.raises(InvalidGraph, match="one rank"):
         merge_shapes((2,), (2, 3))
+
+
+def test_vectors_along_the_last_axis_show_its_length() -> None:
+    """Those of one dimension do; a different number is refused."""
+    assert merge_width((A, B), None, floats(4), floats(2, 3), UNKNOWN) == (A, 4)
+    assert merge_width(None, floats(4)) is None
+    assert merge_width((), floats(4)) == ()
+    with pytest.raises(InvalidGraph, match="the last axis and a vector along it must be equal, got 3 and 4"):
+        merge_width((A, 3), floats(4))

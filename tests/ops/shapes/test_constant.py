@@ -47,7 +47,14 @@ def test_constant_of_shape() -> None:
 
 @pytest.mark.parametrize(
     ("bounds", "expected"),
-    [((0, 5, 2), [0, 2, 4]), ((5, 0, -2), [5, 3, 1]), ((0, 0, 1), []), ((3, 0, 1), []), ((-3, 3, 3), [-3, 0])],
+    [
+        ((0, 5, 2), [0, 2, 4]),
+        ((5, 0, -2), [5, 3, 1]),
+        ((0, 0, 1), []),
+        ((3, 0, 1), []),
+        ((-3, 3, 3), [-3, 0]),
+        ((1 - 2**63, 2**63 - 1, 2**63 - 1), [1 - 2**63, 0]),
+    ],
 )
 def test_range_of_integers(bounds: tuple[int, int, int], expected: list[int]) -> None:
     """Known bounds give known elements."""

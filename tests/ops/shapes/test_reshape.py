@@ -84,6 +84,7 @@ def test_squeeze() -> None:
     assert infer_shape("Squeeze", floats(1, 3), version=11, axes=(0,)) == (3,)
     assert infer_shape("Squeeze", floats(1, 3, 1), ints()) == (3,)
     assert infer_shape("Squeeze", floats(1, 3), tensor(DataType.INT64, (1,))) == (UNKNOWN_DIM,)
+    assert infer_shape("Squeeze", floats(1, 3, 1), tensor(DataType.INT64, (2,))) is None
     assert "only an axis of size 1" in error_of("Squeeze", floats(2, 3), ints(0))
 
 

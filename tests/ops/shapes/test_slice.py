@@ -109,6 +109,16 @@ def test_split_makes_no_part_of_negative_length() -> None:
     assert "names an axis twice" in error_of("Pad", floats(2, 3), ints(0, 1, 0, 1), None, ints(1, -1))
 
 
+def test_concat_has_its_axis_where_one_input_is_unknown_too() -> None:
+    """The others show that there is none such."""
+    assert "255" in error_of("Concat", UNKNOWN, floats(2, 3), axis=255)
+
+
+def test_split_has_as_many_outputs_as_it_says() -> None:
+    """Another `num_outputs` is refused, whoever would run the node."""
+    assert "num_outputs=2, but the node has 3 outputs" in error_of("Split", floats(8), outputs=3, num_outputs=2)
+
+
 def test_pad_grows_axes() -> None:
     """Begins and ends are added, to all axes or the named ones."""
     assert infer_shape("Pad", floats(A, 3), ints(1, 0, 2, -1)) == (A + 3, 2)

@@ -39,6 +39,13 @@ _MODELS = {
         s = Shape(g) }""",
     "fixed": "graph(x: float[4, 6]) -> (y: float[4]) { a = Tanh(x)\n y = ReduceSum(a) {keepdims = 0, noop_with_empty_axes = 0} }",
     "counted": "graph(x: float[n]) -> (y: int64[1, k]) { y = NonZero(x) }",
+    "branch": """graph(c: bool[], x: float[n]) -> (y: float[n]) { y = If(c) {
+        then_branch = graph() -> (a) { a = Relu(x) }, else_branch = graph() -> (b) { b = Neg(x) }} }""",
+    "loop": """graph(m: int64[], x: float[n]) -> (y: float[n]) {
+        go: bool[] = 1
+        y = Loop(m, go, x) {body = graph(i: int64[], c: bool[], a: float[n]) -> (d, b) { d = Identity(c)\n b = Add(a, x) }} }""",
+    "scan": """graph(z: float[4], x: float[n, 4]) -> (y: float[4], r: float[n, 4]) {
+        y, r = Scan(z, x) {num_scan_inputs = 1, body = graph(a: float[4], b: float[4]) -> (c, d) { c = Add(a, b)\n d = Neg(c) }} }""",
     "unknown": "graph(x: float[?, 6]) -> (y: float[?, 6]) { y = Relu(x) }",
 }
 
@@ -115,14 +122,19 @@ def test_constants_count_as_what_they_are() -> None:
     assert sizes[HeldKind.WEIGHTS] == 5 * 4
 
 
-def test_control_flow_is_not_kept() -> None:
-    """Its steps depend on one another."""
-    program = _program(
-        "graph(c: bool[], x: float[2]) -> (y: float[2]) { y = If(c) {then_branch = graph() -> (a) { a = Relu(x) }, "
-        "else_branch = graph() -> (b) { b = Neg(x) }} }"
-    )
-    with pytest.raises(NotKept):
-        keep_program(program, host_target(None), Precision.HIGHEST)
+@pytest.mark.parametrize("name", ["branch", "loop", "scan"])
+def test_control_flow_is_kept(name: str) -> None:
+    """Its steps go where they went, and what moves from iteration to iteration moves as it did."""
+    first = _program(_MODELS[name])
+    second = _again(first)
+    for size in (1, 5):
+        symbols = dict(zip("abc", [size] * 3, strict=True))
+        assert _flow(second, symbols) == _flow(first, symbols)
+
+
+def _flow(program: CpuProgram, symbols: dict[str, int]) -> list[list[int]]:
+    flow, steps, sizes = program.storage.flow, program.storage.steps, Sizes(symbols)
+    return [flow.params(index, step.control, (), sizes) for index, step in enumerate(steps) if step.control is not None]
 
 
 def test_a_program_whose_machine_code_is_not_at_hand_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:

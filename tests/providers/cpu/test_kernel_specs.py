@@ -117,6 +117,7 @@ VALUES: dict[str, list[Any]] = {
     "tuple[RowFold, ...]": [(RowFold("row_sum", X),), (RowFold("row_max", X),), (RowFold("row_sum", X + Z),)],
     "tuple[Type, ...]": [(F32,)],
     "tuple[int, ...]": [(2, 1), (3, 2, 1)],
+    "tuple[int, int]": [(1, 1), (1, 2), (2, 2)],
 }
 """The type of a field -> values that it may have, whose kernels all differ."""
 FOLLOWS = {

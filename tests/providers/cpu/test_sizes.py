@@ -3,7 +3,7 @@
 import pytest
 
 from sardonyx.errors import InvalidArgument
-from sardonyx.ir import symbol
+from sardonyx.ir import Shape, symbol
 from sardonyx.providers.cpu.sizes import Sizes, first_alike, solvable_symbols, solve
 
 _N, _S = symbol("n"), symbol("s")
@@ -42,6 +42,31 @@ def test_shapes_that_contradict_what_was_compiled(given: list[tuple[int, ...] | 
     """They are errors that name the input."""
     with pytest.raises(InvalidArgument, match=message):
         solve(["x", "y"], [(_N, 3), (_N * _S, _S)], given)
+
+
+def test_inputs_with_elements_decide_the_sizes_of_those_without() -> None:
+    """What a Loop gave without an iteration is 0 along axes that others show to be longer, whichever comes first."""
+    trips = symbol("trips")
+    for order in (1, -1):
+        sizes = solve(["a", "b"][::order], [(trips, _N, 5), (_N, 5)][::order], [(0, 0, 5), (3, 5)][::order])
+        assert sizes.shape((trips, _N, 5)) == (0, 3, 5)
+        sizes = solve(["a", "b"][::order], [(trips, _N, 0), (_N, 0)][::order], [(0, 0, 0), (3, 0)][::order])
+        assert sizes.shape((trips, _N, 0)) == (0, 3, 0)
+
+
+@pytest.mark.parametrize(
+    ("declared", "given"),
+    [
+        ([(_N, 3), (_N,)], [(0, 3), (2,)]),
+        ([(_S, _N), (_N,)], [(0, 4), (2,)]),
+        ([(_N, 0), (_N, 0)], [(3, 0), (4, 0)]),
+        ([(_N,), (_N,)], [(1,), (2,)]),
+    ],
+)
+def test_inputs_without_elements_keep_the_sizes_that_they_have(declared: list[Shape], given: list[tuple[int, ...]]) -> None:
+    """One that would have elements by the others' sizes, or has another size than 0, contradicts them."""
+    with pytest.raises(InvalidArgument, match="where the other inputs' sizes make n = "):
+        solve(["a", "b"], declared, given)
 
 
 def test_what_does_not_follow_is_not_checked() -> None:

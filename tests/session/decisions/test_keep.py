@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from sardonyx.disk_cache import shared_cache
 from sardonyx.errors import InvalidArgument, NoSuchFile
 from sardonyx.formats import registry
 from sardonyx.formats.onnx import to_bytes
+from sardonyx.ir import Tensor
 
 __all__ = ["folder"]
 
@@ -192,18 +194,72 @@ def test_models_with_data_in_other_files_are_not_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_models_with_subgraphs_are_not_kept() -> None:
+@pytest.mark.parametrize(
+    ("text", "feed"),
+    [
+        (
+            "graph(c: bool[], x: float[2]) -> (y: float[2]) { y = If(c) {then_branch = graph() -> (a) { a = Relu(x) }, "
+            "else_branch = graph() -> (b) { t = Neg(x) b = Exp(t) }} }",
+            {"c": np.array(True), "x": np.float32([-1, 2])},
+        ),
+        (
+            "graph(m: int64[], x: float[n, 3]) -> (y, all) { more: bool[] = [1]\n y, all = Loop(m, more, x) "
+            "{body = graph(i: int64[], c: bool[], s: float[n, 3]) -> (go, t, t2) { w: float[3, 3] = ... 1\n p = MatMul(s, w) t = Tanh(p) "
+            "t2 = Identity(t) go = Identity(c) }} }",
+            {"m": np.array(5), "x": np.float32([[1, 2, 3], [4, 5, 6]])},
+        ),
+        (
+            "graph(x: float[n, 3]) -> (y, all) { zero: float[3] = ... 0\n y, all = Scan(zero, x) {num_scan_inputs = 1, "
+            "body = graph(s: float[3], row: float[3]) -> (t, u) { t = Add(s, row) u = Identity(t) }} }",
+            {"x": np.float32([[1, 2, 3], [4, 5, 6]])},
+        ),
+    ],
+)
+def test_models_with_subgraphs_are_kept(text: str, feed: dict[str, Any]) -> None:
+    """Where one provider runs them with their nodes."""
+    content = to_bytes(model(text))
+    first, _ = made(content)
+    session, by_kept = made(content)
+    assert by_kept
+    for ours, before in zip(results(session, **feed), results(first, **feed), strict=True):
+        assert ours.tobytes() == before.tobytes()
+    assert session.explain() == first.explain()
+
+
+@pytest.mark.usefixtures("folder")
+def test_subgraphs_that_several_providers_share_are_not_kept() -> None:
     """They are made as ever."""
     content = to_bytes(
         model(
-            "graph(c: bool[], x: float[2]) -> (y: float[2]) { y = If(c) {then_branch = graph() -> (a) { a = Relu(x) }, "
-            "else_branch = graph() -> (b) { b = Neg(x) }} }"
+            "graph(c: bool[], x: string[2]) -> (y: string[2]) { y = If(c) {then_branch = graph() -> (a) { a = Identity(x) }, "
+            'else_branch = graph() -> (b) { b = StringNormalizer(x) {case_change_action = "UPPER"} }} }'
         )
     )
     made(content)
     session, by_kept = made(content)
     assert not by_kept
-    assert results(session, c=np.array(True), x=np.float32([-1, 2]))[0].tolist() == [0, 2]
+    assert results(session, c=np.array(False), x=np.array(["a", "b"], object))[0].tolist() == ["A", "B"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_weights_of_subgraphs_are_those_of_the_file_at_hand() -> None:
+    """A large one is not in the record: it is read where it lies in the file."""
+
+    def content(value: float) -> bytes:
+        text = (
+            "graph(c: bool[], x: float[1, 200]) -> (y: float[1, 200]) { y = If(c) {then_branch = graph() -> (a) "
+            "{ w: float[200, 200] = ... 1\n a = MatMul(x, w) }, else_branch = graph() -> (b) { b = Neg(x) }} }"
+        )
+        held = model(text)
+        (node,) = held.graph
+        (weight,) = node.subgraphs[0].initializers.values()
+        weight.constant = Tensor.from_array(np.full((200, 200), value, np.float32))
+        return to_bytes(held)
+
+    feed = {"c": np.array(True), "x": np.ones((1, 200), np.float32)}
+    made(content(1.0))
+    session, _ = made(content(2.0))
+    assert results(session, **feed)[0].tolist() == [[400.0] * 200]
 
 
 @pytest.mark.usefixtures("folder")

@@ -18,6 +18,7 @@ from sardonyx.formats.onnx import to_bytes
 from sardonyx.formats.opened import open_model
 from sardonyx.providers.cpu.library import library_for
 from sardonyx.providers.cpu.provider import CpuProvider
+from sardonyx.providers.reference.provider import ReferenceProvider
 from sardonyx.session.decisions import known_files, sharing
 from sardonyx.session.decisions.known_files import settled_file
 from sardonyx.session.decisions.programs import find_programs, programs_key, sample, sample_file, store_programs
@@ -259,10 +260,52 @@ def test_programs_that_cannot_be_restored_are_compiled(monkeypatch: pytest.Monke
     assert [event.details["error"] for event in events if event.name == "decisions.failed"] == ["ValueError: no"]
 
 
-def test_what_is_not_of_the_cpu_provider_is_not_kept(folder: Path) -> None:
-    """Other programs are made of partitions."""
-    made(to_bytes(model("graph(x: string[n]) -> (y: string[n]) { y = Identity(x) }")))
+def test_a_few_nodes_of_the_reference_provider_are_kept_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With constants and attributes of texts: those that stand around a classifier."""
+    content = to_bytes(
+        model(
+            "graph(x: float[n, 6]) -> (y) { w: float[6, 2] = ... 1\n p = MatMul(x, w) "
+            's = Softmax(p) y = ai.onnx.ml.ZipMap:1(s) {classlabels_strings = ["no", "yes"]} }'
+        )
+    )
+    first, _ = made(content)
+    compiled = _compiles(monkeypatch)
+    monkeypatch.setattr(ReferenceProvider, "compile", None)
+    second, by_kept = made(content)
+    assert by_kept
+    assert not compiled
+    assert second.run(None, {"x": _ROWS}) == first.run(None, {"x": _ROWS})
+    assert second.explain() == first.explain()
+
+
+def test_many_nodes_of_the_reference_provider_are_not_kept(folder: Path) -> None:
+    """They are made of partitions."""
+    nodes = "\n".join(f"x{number} = StringNormalizer(x{number - 1})" for number in range(1, 34))
+    made(to_bytes(model(f"graph(x0: string[2]) -> (x33: string[2]) {{ {nodes} }}")))
     assert not [path for path in folder.glob("*.sxo") if path.read_bytes()[:8] == b"SARDONYB"]
+
+
+def test_control_flow_is_kept() -> None:
+    """Branches, loops of as many iterations as runs say, and scans within them."""
+    content = to_bytes(
+        model(
+            """graph(m: int64[], c: bool[], x: float[n, 4]) -> (y: float[n, 4]) {
+            go: bool[] = 1
+            z: float[4] = [0, 0, 0, 0]
+            y = Loop(m, go, x) {body = graph(i: int64[], d: bool[], a: float[n, 4]) -> (e, b) {
+                e = Identity(d)
+                s, r = Scan(z, a) {num_scan_inputs = 1, body = graph(p: float[4], q: float[4]) -> (t, u) { t = Add(p, q)
+                    u = Mul(t, t) }}
+                b = If(c) {then_branch = graph() -> (f) { f = Add(r, x) }, else_branch = graph() -> (g) { g = Sub(a, s) }} }} }"""
+        )
+    )
+    first, _ = made(content)
+    second, by_kept = made(content)
+    assert by_kept
+    for size, count, chosen in [(1, 0, True), (3, 2, True), (5, 4, False), (2, 3, True)]:
+        feed = {"m": np.array(count), "c": np.array(chosen), "x": np.linspace(-1, 1, 4 * size, dtype=np.float32).reshape(size, 4)}
+        expected, found = results(first, **feed)[0], results(second, **feed)[0]
+        assert expected.tobytes() == found.tobytes()
 
 
 def test_much_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,18 +317,17 @@ def test_much_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_constants_are_read_only_and_aligned() -> None:
-    """They lie in one block, as kernels like it; nobody writes to them."""
+    """They lie in one block and begin at cache lines, as kernels like it; nobody writes to them."""
     session = InferenceSession(_MODEL)
     (step,) = session._runner.built.plans[0].steps
     provider = next(item for item in session._runner.built.providers.all if isinstance(item, CpuProvider))
-    assert store_programs("ab" * 32, (1, "outline"), [("name", ("fact",))], [(provider, step.program)])  # type: ignore[union-attr]
+    assert store_programs("ab" * 32, lambda: (1, "outline"), [("name", ("fact",))], [(provider, step.program)])  # type: ignore[union-attr]
     found = find_programs("ab" * 32)
     assert found is not None
     assert (found.outline, found.facts) == ((1, "outline"), (("name", ("fact",)),))
     ((name, kept),) = found.programs
     assert name == provider.name
-    first = kept.arrays[0].ctypes.data
-    assert all((array.ctypes.data - first) % 64 == 0 and not array.flags.writeable for array in kept.arrays)
+    assert all(array.ctypes.data % 64 == 0 and not array.flags.writeable for array in kept.arrays)
     assert find_programs("cd" * 32) is None
 
 

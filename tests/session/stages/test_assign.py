@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from onnx import TensorProto, helper
 from support.models import model
 from support.providers import DeviceProvider, FusingProvider
 from support.sessions import options_of
 
+import sardonyx as ort
+from sardonyx.errors import Fail, InvalidGraph
 from sardonyx.errors import NotImplemented as NoProvider
 from sardonyx.partition.part import Cut
 from sardonyx.provider import Provider
@@ -76,3 +79,15 @@ def test_a_node_that_nobody_runs_is_an_error_with_the_reasons() -> None:
     """It begins with the model's name."""
     with pytest.raises(NoProvider, match="^model .*Conv.*: no provider runs it .A: Conv is not among its operators"):
         _assigned("graph(x: float[1, 1, 4], w: float[1, 1, 1]) -> (y) {\ny = Conv(x, w)\n}", FusingProvider({"Exp"}, "A"))
+
+
+@pytest.mark.parametrize(
+    ("domain", "kinds"), [("com.microsoft", (InvalidGraph, Fail)), ("my", (InvalidGraph, Fail)), ("", (InvalidGraph,))]
+)
+def test_an_unknown_operator_is_the_error_that_onnxruntime_raises(domain: str, kinds: tuple[type[Exception], ...]) -> None:
+    """A Fail beside the standard's domains, also an InvalidGraph; in the standard's the latter only."""
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Foo", ["x"], ["y"], domain=domain)], "g", ends[:1], ends[1:])
+    with pytest.raises(InvalidGraph) as caught:
+        ort.InferenceSession(helper.make_model(graph, ir_version=8).SerializeToString())
+    assert [kind for kind in (InvalidGraph, Fail) if isinstance(caught.value, kind)] == list(kinds)

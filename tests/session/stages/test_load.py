@@ -120,3 +120,16 @@ def test_lists_that_are_inputs_take_elements_of_any_shape() -> None:
     assert [value.type for value in found.graph.inputs] == [
         kind(TensorType(DataType.FLOAT)) for kind in (SequenceType, OptionalType)
     ]
+
+
+def test_copies_of_another_device_compute_nothing() -> None:
+    """They are in models that ONNX Runtime saved for a GPU; in another domain their names mean nothing."""
+    nodes = [helper.make_node("MemcpyFromHost", ["x"], ["h"]), helper.make_node("MemcpyToHost", ["h"], ["y"])]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy"]
+    proto = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:]), ir_version=8)
+    x = np.ones(2, np.float32)
+    assert ort.InferenceSession(proto.SerializeToString()).run(None, {"x": x})[0].tolist() == [1, 1]
+    nodes[0].domain = "com.microsoft"
+    proto = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:]), ir_version=8)
+    with pytest.raises(InvalidGraph, match="MemcpyFromHost is unknown"):
+        ort.InferenceSession(proto.SerializeToString())

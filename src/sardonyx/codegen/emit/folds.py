@@ -77,7 +77,7 @@ class Folding:
     """The type of the vectors."""
     width: int
     """How many folds there are."""
-    unit: int
+    unit: int | Register
     """How far it is from one term to the next."""
     chains: int
     """How many terms of each fold are taken in one turn, each into a chain of its own."""

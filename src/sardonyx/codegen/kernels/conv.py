@@ -108,16 +108,18 @@ class ConvParams:
         out_image: int,
         out_begin: int = 0,
         threads: int = 1,
+        kind: Type = F32,
     ) -> ConvParams:
-        """Return the parameters with blocks that suit the caches and `threads`."""
-        shape = conv_tiling(target)
+        """Return the parameters with blocks that suit the caches and `threads`, for elements of `kind`."""
+        shape = conv_tiling(target, kind)
         rows, runs = batch, 1
         for axis in axes:
             rows, runs = rows * axis.places, runs * axis.taps
         vectors = min(-(-columns // shape.lanes), shape.vectors)
         height = shape.heights[max(vectors, 1)][0]
         wanted = TASKS_PER_THREAD * threads if threads > 1 else 1
-        least = row_pieces(target, -(-columns // shape.panel), 4 * runs * depth * columns, -(-wanted // groups))
+        size_bytes = kind.size_bytes * runs * depth * columns
+        least = row_pieces(target, -(-columns // shape.panel), size_bytes, -(-wanted // groups))
         pieces = max(-(-rows // BLOCK_ROWS), min(least, -(-rows // (4 * height))), 1)
         block_rows = min(_round_up(-(-rows // pieces), height), BLOCK_ROWS)
         chain_runs = max(min(CHAIN // max(depth, 1), runs), 1)
@@ -187,9 +189,9 @@ class ConvTiling:
 
 
 @functools.cache
-def conv_tiling(target: Target) -> ConvTiling:
-    """Return the tiles that fit the registers of `target`: accumulators, one row of the panel and one broadcast."""
-    lanes = target.lanes(32)
+def conv_tiling(target: Target, kind: Type = F32) -> ConvTiling:
+    """Return the tiles of `kind` that fit the registers of `target`: accumulators, one row of the panel and one broadcast."""
+    lanes = target.lanes(kind.bits)
     if target.registers >= 32:
         return ConvTiling(lanes, {4: (6, 4, 2, 1), 3: (8, 4, 1), 2: (8, 4, 1), 1: (8, 4, 1)})
     if target.has_fma:
@@ -197,26 +199,27 @@ def conv_tiling(target: Target) -> ConvTiling:
     return ConvTiling(lanes, {2: (4, 2, 1), 1: (4, 1)})
 
 
-def widths_for(target: Target, columns: int) -> tuple[int, ...]:
+def widths_for(target: Target, columns: int, kind: Type = F32) -> tuple[int, ...]:
     """Return the widths, in vectors, of the tiles that cover so many columns: those of whole panels, and of what is left."""
-    shape = conv_tiling(target)
+    shape = conv_tiling(target, kind)
     rest = -(-(columns % shape.panel) // shape.lanes)
     return tuple(width for width in shape.heights if width == rest or (width == shape.vectors and columns >= shape.panel))
 
 
 def pack_filters(filters: Array, groups: int, width: int) -> Array:
-    """Return the filters (M, C / groups, kernel…) as [group][panel][kernel…][C / groups][width].
+    """Return the filters (M, C / groups, kernel…) as [group][panel][kernel…][C / groups][width], in float32 or float64.
 
     Output channels side by side, zeros after.
     """
+    dtype = np.float64 if filters.dtype == np.float64 else np.float32
     M, K = len(filters) // groups, int(np.prod(filters.shape[1:]))
     taps_first = np.moveaxis(filters, 1, -1)
-    packed = np.zeros((groups, -(-M // width), K, width), np.float32)
+    packed = np.zeros((groups, -(-M // width), K, width), dtype)
     for group, panels in enumerate(packed):
         for number, panel in enumerate(panels):
             first = group * M + number * width
             block = taps_first[first : min(first + width, (group + 1) * M)]
-            apart = np.empty((len(block), K + _APART), np.float32)
+            apart = np.empty((len(block), K + _APART), dtype)
             apart[:, :K] = block.reshape(len(block), K)
             panel[:, : len(block)] = apart[:, :K].T
     return packed
@@ -235,6 +238,7 @@ def write_conv(
     epilogue: ConvEpilogue | None = None,
     widths: Sequence[int] = (),
     pairs: bool = False,
+    kind: Type = F32,
 ) -> None:
     """Write the kernel `symbol`: buffers input, packed filters, output, zeros and those of the epilogue; params as in ConvParams.
 
@@ -246,11 +250,12 @@ def write_conv(
         epilogue: what to store instead of the sums.
         widths: those of `widths_for` the columns that it will be given; all, where they are not known.
         pairs: whether elements of input and filters are two bfloat16 each, and parameters count these.
+        kind: the type of elements and sums, F32 or F64.
     """
-    shape = conv_tiling(module.target)
+    shape = conv_tiling(module.target, kind)
     tiles = {
         (vectors, height): _write_tile(
-            module, f"{symbol}_{height}x{vectors}", (vectors, height), rank, epilogue, padded=padded, pairs=pairs
+            module, f"{symbol}_{height}x{vectors}", (vectors, height), rank, epilogue, padded=padded, pairs=pairs, kind=kind
         )
         for vectors in widths or shape.heights
         for height in shape.heights[vectors]
@@ -266,7 +271,7 @@ def write_conv(
             right = least(b, left + p["block_columns"], p["columns"])
             fill_table(b, table, steps_of(p), axes, top, bottom, group)
             with b.loop(0, b.max(p["runs"], 1), p["block_runs"]) as run, b.loop(0, b.max(p["depth"], 1), p["block_depth"]) as k:
-                _write_block(b, shape, tiles, table, _Block(group, bottom - top, left, right, run, k))
+                _write_block(b, shape, tiles, table, _Block(group, bottom - top, left, right, run, k), kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,11 +286,13 @@ class _Block:
     k: Register
 
 
-def _write_block(b: Kernel, shape: ConvTiling, tiles: Mapping[tuple[int, int], Kernel], table: Pointer, block: _Block) -> None:
+def _write_block(
+    b: Kernel, shape: ConvTiling, tiles: Mapping[tuple[int, int], Kernel], table: Pointer, block: _Block, kind: Type
+) -> None:
     p = read_params(b)
     depth = p["runs"] * p["depth"]
     panels = blocks(p["columns"], b.const(I64, shape.panel))
-    first = b.buffer(FILTERS, F32).at((block.group * panels * depth + block.run * p["depth"] + block.k) * shape.panel)
+    first = b.buffer(FILTERS, kind).at((block.group * panels * depth + block.run * p["depth"] + block.k) * shape.panel)
     with b.loop(block.left, block.right, shape.panel) as n:
         panel = first.at(n * depth)
         vectors = least(b, blocks(block.right - n, b.const(I64, shape.lanes)), b.const(I64, shape.vectors))
@@ -316,20 +323,28 @@ def cover_rows(heights: Sequence[int], rows: Register) -> Iterator[tuple[int, tu
 
 
 def _write_tile(
-    module: Module, symbol: str, size: tuple[int, int], rank: int, epilogue: ConvEpilogue | None, *, padded: bool, pairs: bool
+    module: Module,
+    symbol: str,
+    size: tuple[int, int],
+    rank: int,
+    epilogue: ConvEpilogue | None,
+    *,
+    padded: bool,
+    pairs: bool,
+    kind: Type,
 ) -> Kernel:
     """Write one tile of the output and one block of runs: chain after chain, each added to what the output holds so far."""
     vectors, height = size
-    shape = conv_tiling(module.target)
-    with module.part(symbol, Address(I64), Address(F32), Address(F32), I64, I64, I64, I64, I64) as b:
+    shape = conv_tiling(module.target, kind)
+    with module.part(symbol, Address(I64), Address(kind), Address(kind), I64, I64, I64, I64, I64) as b:
         table, panel, ahead = b.addresses
         group, n, first_run, first_k, stride = b.arguments
         p = read_params(b)
         last_run = least(b, first_run + p["block_runs"], p["runs"])
         last_k = least(b, first_k + p["block_depth"], p["depth"])
         places = TilePlaces(height, lambda row: result_of(table, row) + n)
-        tile = ConvTile(b, OUTPUT, places, vectors, group * p["columns"] + n, p["columns"] - n)
-        rows = Rows(b, table, height, axes_of(b, rank), b.buffer(INPUT, F32), b.buffer(ZEROS, F32) if padded else None)
+        tile = ConvTile(b, OUTPUT, places, vectors, group * p["columns"] + n, p["columns"] - n, kind)
+        rows = Rows(b, table, height, axes_of(b, rank), b.buffer(INPUT, kind), b.buffer(ZEROS, kind) if padded else None)
         fetched = stride if (vectors, height) == (shape.vectors, shape.heights[shape.vectors][0]) else None
         end = b.max(last_run, first_run + 1)
         with b.loop(first_run, end, p["chain_runs"]) as start, b.loop(first_k, last_k, p["chain_depth"]) as k:
@@ -362,7 +377,16 @@ class TilePlaces:
 class ConvTile:
     """The accumulators of one tile, and its elements in the output."""
 
-    def __init__(self, b: Kernel, output: int, places: TilePlaces, vectors: int, column: Register, remaining: Register) -> None:
+    def __init__(
+        self,
+        b: Kernel,
+        output: int,
+        places: TilePlaces,
+        vectors: int,
+        column: Register,
+        remaining: Register,
+        kind: Type = F32,
+    ) -> None:
         """Make the accumulators.
 
         Args:
@@ -372,16 +396,17 @@ class ConvTile:
             vectors: vectors of channels at each.
             column: the first output channel.
             remaining: output channels from there on, of which the last vector may have fewer than lanes.
+            kind: the type of elements.
         """
-        lanes = b.target.lanes(32)
+        lanes = b.target.lanes(kind.bits)
         self._b, self._lanes, self._start_of = b, lanes, places.start_of
         self._vectors, self.height, self._column, self._remaining = vectors, places.height, column, remaining
         starts = [places.start_of(i) for i in range(places.height)]
         self._places = [(start + j * lanes, column + j * lanes) for start in starts for j in range(vectors)]
-        self._output = b.buffer(output, F32)
+        self._output = b.buffer(output, kind)
         left = least(b, remaining - (vectors - 1) * lanes, b.const(I64, lanes))
         self._spans = [Span(lanes)] * (vectors - 1) + [Span(lanes, b.tail_mask(left, lanes))]
-        self.sums = [b.variable(b.const(F32.vector(lanes), 0.0)) for _ in self._places]
+        self.sums = [b.variable(b.const(kind.vector(lanes), 0.0)) for _ in self._places]
 
     def clear(self) -> None:
         """Begin a chain."""
@@ -399,7 +424,7 @@ class ConvTile:
 
     def finish(self, epilogue: ConvEpilogue) -> None:
         """Store what the epilogue makes of the sums."""
-        long = is_long(self._b.target, epilogue)
+        long = is_long(self._b.target, epilogue, self._output.element)
         self._wholly(lambda spans: self._finish_in_a_loop(epilogue, spans) if long else self._finish(epilogue, spans))
 
     def _wholly(self, store: Callable[[Sequence[Span]], None]) -> None:
@@ -435,7 +460,7 @@ _LONG = 40
 def is_long(target: Target, epilogue: ConvEpilogue, sums: Type = F32) -> bool:
     """Return whether an epilogue of `sums` writes much, found by writing it to nowhere."""
     b = Kernel(target, "nowhere")
-    lanes = target.lanes(32)
+    lanes = target.lanes(sums.bits)
     epilogue(b, b.const(sums.vector(lanes), 0), b.begin, b.begin, Span(lanes))
     return len(b.lines) > _LONG
 

@@ -8,6 +8,10 @@ is loaded once:
     place 1       w0  w1  w2                  sums[1] += x1 w0 + …
     place 2           w0  w1  w2              filters of one row of taps in registers
 
+Channels in small groups, each filter over all channels of its group, go the same way: an element's vector is permuted so that each
+lane has the first channel of its group, then the second, and so on; each has a filter of its own. Groups may make more channels
+than they read.
+
 At the ends of a row, elements in the padding are read from zeros; rows of taps in the padding are left out. Windows too long for
 the registers go by one place, several vectors of channels at a time, over the taps that meet the input. A sum is one chain in the
 order of taps.
@@ -25,6 +29,7 @@ from sardonyx.codegen.emit.types import F32, I64, U64
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes, taps_inside
 from sardonyx.codegen.kernels.conv import ConvEpilogue, is_long
+from sardonyx.codegen.kernels.gemm import TASK_PRODUCTS
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass
@@ -94,6 +99,7 @@ class DepthwiseParams:
         last = min(max((inner.size + inner.begin - reach - 1) // inner.stride + 1, first), inner.places)
         wanted = TASKS_PER_THREAD * threads
         pieces = -(-wanted // max(images * outer.places, 1)) if threads > 1 else 1
+        pieces = max(pieces, inner.places * channels * inner.taps * outer.taps // TASK_PRODUCTS)
         return DepthwiseParams(
             images=images,
             channels=channels,
@@ -121,10 +127,10 @@ _PARAMS = tuple(DepthwiseParams.__dataclass_fields__)[:-1]
 
 
 def pack_depthwise(filters: Array, lanes: int) -> Array:
-    """Return the filters (C, 1, kernel…) as [kernel…][C], channels filled up with zeros to whole vectors."""
+    """Return the filters (C, channels of a group, kernel…) as [kernel…][channel of the group][C], C filled up to whole vectors."""
     C = filters.shape[0]
     packed = np.zeros((filters[0].size, -(-C // lanes) * lanes), np.float32)
-    packed[:, :C] = filters.reshape(C, -1).T
+    packed[:, :C] = np.moveaxis(filters, 1, -1).reshape(C, -1).T
     return packed
 
 
@@ -135,6 +141,17 @@ class Line:
     taps: int
     stride: int
     dilation: int
+    members: int = 1
+    """Channels of a group."""
+    makes: int = 1
+    """Channels that a group makes, no fewer."""
+
+    def spread(self, element: Pointer, member: int, lanes: int, span: Span) -> Register:
+        """Return a vector in which each lane has a channel of its group, which begins at `element`; `span` is of what is read."""
+        if self.makes == lanes:
+            return element.at(member).load().splat(lanes)
+        x = element.load(0, span)
+        return x if self.makes == 1 else x.shuffle([lane // self.makes * self.members + member for lane in range(lanes)])
 
     def fits(self, count: int) -> bool:
         """Return whether `count` places at a time are worth their code.
@@ -152,7 +169,14 @@ _WIDEST = 48
 
 
 def write_depthwise(
-    module: Module, symbol: str, *, taps: int, stride: int, dilation: int, epilogue: ConvEpilogue | None = None
+    module: Module,
+    symbol: str,
+    *,
+    taps: int,
+    stride: int,
+    dilation: int,
+    groups: tuple[int, int] = (1, 1),
+    epilogue: ConvEpilogue | None = None,
 ) -> None:
     """Write the kernel `symbol` for two axes: buffers input, packed filters, output and those of the epilogue.
 
@@ -162,9 +186,11 @@ def write_depthwise(
         taps: along the last axis, as are the following.
         stride: from place to place.
         dilation: from tap to tap.
+        groups: channels that a group reads, and no fewer that it makes; both divide the target's lanes. With more than one the line
+            must fit.
         epilogue: what to store instead of the sums.
     """
-    line = Line(taps, stride, dilation)
+    line = Line(taps, stride, dilation, *groups)
     writer = _Writer(module, symbol, line, epilogue)
     with module.kernel(symbol) as b:
         p = depthwise_params(b)
@@ -183,7 +209,7 @@ class _Writer:
     """The parts of one kernel, and the loops around them."""
 
     def __init__(self, module: Module, symbol: str, line: Line, epilogue: ConvEpilogue | None) -> None:
-        self._lanes = module.target.lanes(32)
+        self._lanes, self._line = module.target.lanes(32), line
         self._ways = (True,) if module.target.has_masks else (False, True)
         self._fits = line.fits(PLACES)
         kinds = ((PLACES, False), (PLACES, True), (FEW_PLACES, True)) if self._fits else ()
@@ -207,7 +233,7 @@ class _Writer:
         first_tap, last_tap, start = taps_inside(b, place, outer)
         line = _Row(
             source=b.buffer(INPUT, F32).at((image * outer["size"] + start) * outer["in_step"]),
-            filters=b.buffer(FILTERS, F32).at(first_tap * inner["taps"] * p["filter_step"]),
+            filters=b.buffer(FILTERS, F32).at(first_tap * (inner["taps"] * self._line.members) * p["filter_step"]),
             taps=last_tap - first_tap,
             result=image * p["out_image"] + place * outer["out_step"] + p["out_begin"],
         )
@@ -238,7 +264,8 @@ class _Writer:
         result = row.result + at * inner["out_step"]
         for c, masked in self._vectors(b, b.const(I64, 0)):
             part = self._lines[count, edge, masked]
-            b.call_part(part, source.at(c), row.filters.at(c), row.taps, result + c, c, start, right - at)
+            read = c // self._line.makes * self._line.members
+            b.call_part(part, source.at(read), row.filters.at(c), row.taps, result + c, c, start, right - at)
 
     def _vectors(self, b: Kernel, first: Register) -> Iterator[tuple[Register, bool]]:
         """Yield vectors of channels from `first` on: whole ones, then the last under a mask.
@@ -301,28 +328,36 @@ def _write_places(
         p = depthwise_params(b)
         outer, inner = depthwise_axes(b)
         span = channel_span(b, lanes, p["channels"] - column, masked)
+        few = lanes // line.makes * line.members
+        read = span if few == lanes else channel_span(b, few, (p["channels"] - column) // line.makes * line.members, masked)
         sums = [b.variable(b.const(F32.vector(lanes), 0.0)) for _ in range(count)]
         with b.loop(0, rows) as row:
-            elements = source.at(row * (outer["dilation"] * outer["in_step"]))
-            taps = filters.at(row * (line.taps * p["filter_step"]))
-            weights = [taps.at(tap * p["filter_step"]).load(0, lanes) for tap in range(line.taps)]
-            element = elements if zeros is None else elements.at(start * inner["in_step"])
+            element = source.at(row * (outer["dilation"] * outer["in_step"]))
+            taps = filters.at(row * (line.taps * line.members * p["filter_step"]))
+            if zeros is not None:
+                element = element.at(start * inner["in_step"])
+            elements: dict[int, Pointer] = {}
             for offset in range(max(meetings) + 1):
                 if offset in meetings:
-                    where = element
-                    if zeros is not None:
-                        outside = (start + offset).to(U64) >= inner["size"].to(U64)
-                        chosen = b.select(outside, b.pointer(zeros, F32), element)
-                        where = Pointer(b, chosen.ref, F32)
-                    x = where.load(0, span)
+                    elements[offset] = element if zeros is None else _inside(b, element, zeros, start + offset)
+                element = element.at(inner["in_step"])
+            for member in range(line.members):
+                weights = [taps.at((tap * line.members + member) * p["filter_step"]).load(0, lanes) for tap in range(line.taps)]
+                for offset, where in elements.items():
+                    x = line.spread(where, member, lanes, read)
                     for met, tap in meetings[offset]:
                         sums[met].set(b.fma(x, weights[tap], sums[met].value))
-                element = element.at(inner["in_step"])
         places = [first + inner["out_step"] * number for number in range(count)]
         columns, spans = [column] * count, [span] * count
         totals = [total.value for total in sums]
         store_places(b, b.buffer(OUTPUT, F32), totals, places, columns, spans, epilogue, limit if zeros is not None else None)
     return b
+
+
+def _inside(b: Kernel, element: Pointer, zeros: str, place: Register) -> Pointer:
+    """Return where to read the element at a place of a row, which may lie in the padding."""
+    outside = place.to(U64) >= depthwise_axes(b)[1]["size"].to(U64)
+    return Pointer(b, b.select(outside, b.pointer(zeros, F32), element).ref, F32)
 
 
 def _write_place(module: Module, symbol: str, vectors: int, epilogue: ConvEpilogue | None, *, masked: bool) -> Kernel:

@@ -18,11 +18,12 @@ from collections.abc import Sequence
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import I64, Type
+from sardonyx.codegen.emit.types import BOOL, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
+from sardonyx.codegen.target import Target
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["Access", "MapParams", "write_map"]
+__all__ = ["Access", "MapParams", "short_row", "write_map"]
 
 
 class Access(enum.Enum):
@@ -105,8 +106,28 @@ _TASKS_PER_THREAD = 4
 _INNER, _ROWS, _BLOCK_INNER, _BLOCK_ROWS, _RANK, _STRIDES = range(6)
 
 
+def short_row(target: Target, kinds: Sequence[Type], accesses: Sequence[Access], inner: object) -> int | None:
+    """Return the elements of a row where several rows fill one vector of a map, None where they do not.
+
+    Args:
+        target: what the map is compiled for.
+        kinds: the types of the arguments, then of the outputs.
+        accesses: how each is walked along a row.
+        inner: the elements of a row, a number where it is known.
+    """
+    if not isinstance(inner, int) or Access.STRIDED in accesses:
+        return None
+    return inner if 1 < inner <= _lanes(target, kinds) // 2 else None
+
+
 def write_map(
-    module: Module, symbol: str, arguments: Sequence[Type], outputs: Sequence[ElementExpr], accesses: Sequence[Access]
+    module: Module,
+    symbol: str,
+    arguments: Sequence[Type],
+    outputs: Sequence[ElementExpr],
+    accesses: Sequence[Access],
+    *,
+    short: int | None = None,
 ) -> None:
     """Write the kernel `symbol`: buffers are the arguments and then the outputs, parameters as in MapParams.
 
@@ -118,6 +139,8 @@ def write_map(
         arguments: the element type of each argument.
         outputs: an expression for each output.
         accesses: how each argument, then each output, is walked along a row.
+        short: the elements of a row as `short_row` gives them, if it does. The rows of an output then lie one after another, as do
+            those of an argument that is walked in order, unless it is the same in all rows.
     """
     kinds = [*arguments, *(output.type for output in outputs)]
     with module.kernel(symbol) as b:
@@ -128,9 +151,13 @@ def write_map(
             piece, group, outer = task % pieces, task // pieces % groups, task // pieces // groups
             first, last = piece * block_inner, b.min((piece + 1) * block_inner, inner)
             starts = _outer_starts(b, kinds, outer)
-            with b.loop(group * block_rows, b.min((group + 1) * block_rows, rows)) as row:
-                arrays = [start.at(row * b.param(_STRIDES + len(kinds) + place)) for place, start in enumerate(starts)]
-                _write_row(b, arrays, accesses, outputs, first, last)
+            bounds = group * block_rows, b.min((group + 1) * block_rows, rows)
+            if short is not None:
+                _write_short_rows(b, starts, accesses, outputs, bounds, short)
+            else:
+                with b.loop(*bounds) as row:
+                    arrays = [start.at(row * b.param(_STRIDES + len(kinds) + place)) for place, start in enumerate(starts)]
+                    _write_row(b, arrays, accesses, outputs, first, last)
 
 
 def _outer_starts(b: Kernel, kinds: Sequence[Type], index: Register) -> list[Pointer]:
@@ -159,13 +186,55 @@ def _write_row(
     count = len(arrays) - len(outputs)
     walked = list(zip(arrays, accesses, range(len(arrays)), strict=True))
     fixed = {place: array.load() for array, access, place in walked[:count] if access is Access.FIXED}
-    for i, span in b.vectors(first, last, arrays[-1].element, lanes=_lanes(b, arrays)):
+    for i, span in b.vectors(first, last, arrays[-1].element, lanes=_lanes(b.target, [array.element for array in arrays])):
         arguments = [
             fixed[place].splat(span.lanes) if access is Access.FIXED else _load(b, array, access, place, i, span)
             for array, access, place in walked[:count]
         ]
         for value, (array, access, place) in zip(write_expressions(b, outputs, arguments), walked[count:], strict=True):
             _store(b, value.splat(span.lanes), array, access, place, i, span)
+
+
+def _write_short_rows(
+    b: Kernel,
+    arrays: Sequence[Pointer],
+    accesses: Sequence[Access],
+    outputs: Sequence[ElementExpr],
+    bounds: tuple[Register, Register],
+    inner: int,
+) -> None:
+    """Write rows of a few elements, as many to a vector as fit: element c of row r lies in lane r * inner + c."""
+    count, lanes, (first, last) = len(arrays) - len(outputs), _lanes(b.target, [array.element for array in arrays]), bounds
+    together = lanes // inner
+    strides = [b.param(_STRIDES + len(arrays) + place) for place in range(count)]
+    columns = b.vector_of(I64, [lane % inner for lane in range(lanes)])
+    row_numbers = b.vector_of(I64, [lane // inner for lane in range(lanes)])
+    used = None if together * inner == lanes else b.vector_of(BOOL, [lane < together * inner for lane in range(lanes)])
+    same = {
+        place: array.gather(columns, used)
+        for place, (array, access) in enumerate(zip(arrays[:count], accesses, strict=False))
+        if access is Access.ORDERED
+    }
+
+    def load(place: int, row: Register, span: Span) -> Register:
+        array, stride = arrays[place], strides[place]
+        if accesses[place] is Access.FIXED:
+            return array.at(row * stride).gather(row_numbers * stride.splat(lanes), span.mask)
+        value = b.variable(same[place])
+        with b.when(stride.ne(0)):
+            value.set(array.load(row * inner, span))
+        return value.value
+
+    def write(row: Register, span: Span) -> None:
+        values = write_expressions(b, outputs, [load(place, row, span) for place in range(count)])
+        for value, array in zip(values, arrays[count:], strict=True):
+            array.store(value.splat(lanes), row * inner, span)
+
+    whole = first + (last - first) // together * together
+    with b.loop(first, whole, together) as row:
+        write(row, Span(lanes, used))
+    with b.loop(whole, last, together) as row:
+        write(row, Span(lanes, b.tail_mask((last - row) * inner, lanes)))
 
 
 def _load(b: Kernel, array: Pointer, access: Access, place: int, i: Register, span: Span) -> Register:
@@ -188,10 +257,10 @@ def _store(b: Kernel, value: Register, array: Pointer, access: Access, place: in
     array.scatter(value, (b.iota(I64, span.lanes) + i) * stride, span.mask)
 
 
-def _lanes(b: Kernel, arrays: Sequence[Pointer]) -> int:
+def _lanes(target: Target, kinds: Sequence[Type]) -> int:
     """Return lanes of a vector: those of 32 bits where types mix, of the only width where they do not."""
-    widths = {max(array.element.bits, 8) for array in arrays}
-    return b.target.lanes(widths.pop() if len(widths) == 1 else 32)
+    widths = {max(kind.bits, 8) for kind in kinds}
+    return target.lanes(widths.pop() if len(widths) == 1 else 32)
 
 
 _Column = tuple[int, ...]

@@ -191,7 +191,7 @@ class GatherElementsParams:
     outer: tuple[tuple[int, int], ...]
     """For each other dimension of the indices its size and its stride in the data, which is 0 for the axis."""
     block: int
-    """Rows of the indices in one task."""
+    """Indices in one task: whole rows, or a part of one."""
 
     @staticmethod
     def along(axis: int, data: Sequence[int], indices: Sequence[int], grain: int) -> GatherElementsParams:
@@ -199,7 +199,9 @@ class GatherElementsParams:
         strides = [math.prod(data[place + 1 :]) for place in range(len(data))]
         around = [0 if place == axis else stride for place, stride in enumerate(strides)]
         outer = tuple(zip(indices[:-1], around[:-1], strict=True))
-        return GatherElementsParams(indices[-1], around[-1], data[axis], strides[axis], outer, max(grain // max(indices[-1], 1), 1))
+        inner = max(indices[-1], 1)
+        block = grain if inner > grain else grain // inner * inner
+        return GatherElementsParams(indices[-1], around[-1], data[axis], strides[axis], outer, block)
 
     def words(self) -> list[int]:
         """Return the parameters as the kernel reads them."""
@@ -208,7 +210,7 @@ class GatherElementsParams:
 
     def tasks(self) -> int:
         """Return how many tasks it is; none if there is no index."""
-        return -(-self._rows // self.block) if self.inner else 0
+        return -(-self._rows * self.inner // self.block)
 
     @property
     def _rows(self) -> int:
@@ -220,10 +222,12 @@ def write_gather_elements(module: Module, symbol: str, element: Type, index: Typ
     with module.kernel(symbol) as b:
         inner, inner_stride, axis, axis_stride, rows, block, _ = (b.param(place) for place in range(7))
         data, indices, result = b.buffer(DATA, element), b.buffer(INDICES, index), b.buffer(RESULT, element)
-        with b.loop(b.begin, b.end) as task, b.loop(task * block, b.min((task + 1) * block, rows)) as row:
-            base, first = data.at(row_offset(b, row, 6)), row * inner
-            line = _Line(base, indices.at(first), result.at(first), axis, axis_stride, first, inner_stride)
-            _gather_line(b, line, b.const(I64, 0), inner)
+        with b.loop(b.begin, b.end) as task:
+            begin, end = task * block, b.min((task + 1) * block, rows * inner)
+            with b.loop(begin // inner, (end + inner - 1) // inner) as row:
+                base, first = data.at(row_offset(b, row, 6)), row * inner
+                line = _Line(base, indices.at(first), result.at(first), axis, axis_stride, first, inner_stride)
+                _gather_line(b, line, b.max(begin - first, 0), b.min(end - first, inner))
 
 
 def row_offset(b: Kernel, row: Register, first_param: int) -> Register:

@@ -214,11 +214,19 @@ def gemm_symbol(target: Target, name: str = "") -> str:
 
 
 def write_gemm(
-    module: Module, symbol: str, epilogue: Epilogue | None = None, panels: Panels = WIDE, *, columns: int | None = None
+    module: Module,
+    symbol: str,
+    epilogue: Epilogue | None = None,
+    panels: Panels = WIDE,
+    *,
+    columns: int | None = None,
+    is_grouped: bool = False,
 ) -> None:
     """Write the kernel `symbol`: buffers A, packed B, C and those of the epilogue; parameters as in GemmParams.
 
-    Panels are as wide as `tiling` says for so many `columns`.
+    Panels are as wide as `tiling` says for so many `columns`. Where rows are grouped, A and C are one matrix for all of the batch:
+    the rows of matrix i of B are those from offset i to offset i + 1, which are int64 in the buffer after C; M is the most that
+    one of them may have.
 
     C holds sums that are not finished: it may not be memory that the epilogue reads. Where `panels` are decoded, `block_k` is one
     chain at most.
@@ -237,10 +245,17 @@ def write_gemm(
             batch, block = task // (blocks_m * blocks_n), task % (blocks_m * blocks_n)
             m = block // blocks_n * p["block_m"]
             n = block % blocks_n * p["block_n"]
-            rows = (m, _least(b, m + p["block_m"], p["M"]))
+            first, last = _group(b, batch) if is_grouped else (m.like(0), p["M"])
+            rows = (first + m, _least(b, first + m + p["block_m"], last))
             across = (n, _least(b, n + p["block_n"], p["N"]))
-            with b.loop(0, b.max(p["K"], 1), p["block_k"]) as k:
+            with b.when(rows[0] < rows[1]), b.loop(0, b.max(p["K"], 1), p["block_k"]) as k:
                 _write_block(b, shape, tiles, right, batch, rows, across, k)
+
+
+def _group(b: Kernel, matrix: Register) -> Range:
+    """Return which rows of A are multiplied with a matrix of B."""
+    offsets = b.buffer(C + 1, I64)
+    return offsets.load(matrix), offsets.load(matrix + 1)
 
 
 @dataclass(frozen=True, slots=True)

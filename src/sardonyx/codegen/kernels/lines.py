@@ -45,6 +45,7 @@ __all__ = [
     "Strip",
     "Term",
     "VectorPosition",
+    "line_sizes",
     "row_length",
     "row_strips",
     "strips",
@@ -316,6 +317,11 @@ def task_rows(b: Kernel) -> Iterator[tuple[Register, Register]]:
     with b.loop(b.begin, b.end) as task:
         first = task * block
         yield first, b.min(first + block, outer)
+
+
+def line_sizes(b: Kernel) -> tuple[Register, Register]:
+    """Return how many lines an outer index has, and how many elements a line."""
+    return b.param(_LINES), b.param(_LENGTH)
 
 
 def row_length(b: Kernel) -> Register:

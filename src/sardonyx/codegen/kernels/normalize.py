@@ -14,19 +14,21 @@ Algorithm for Computing Sample Variances, 1979): memory is read twice, not three
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.expr import ElementExpr
+from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.folds import SUM
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, F64, Type
-from sardonyx.codegen.emit.values import Register
+from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.kernels.lines import (
     FIRST_FREE,
     Along,
     ExtraOperand,
     Operands,
+    ReducedStrip,
     RowStrip,
     Strip,
     Term,
@@ -34,6 +36,7 @@ from sardonyx.codegen.kernels.lines import (
     strips,
     write_lines,
 )
+from sardonyx.codegen.kernels.short_lines import GatheredStrip, mapped_rows, packed_strips
 
 __all__ = ["Norm", "write_group_terms", "write_moments", "write_normalize"]
 
@@ -85,7 +88,15 @@ def write_normalize(
     with module.kernel(symbol) as b:
         x, y = b.buffer(X, kind), b.buffer(Y, after.type)
         operands = Operands(b, extra_operands, first_buffer=_NEXT_BUFFER + saved, first_param=_WALK)
-        for strip in strips(b, along, kind):
+        alone = not extra_operands
+        if alone and along is Along.ROWS and norm in (Norm.NORM_1, Norm.NORM_2):
+            each: Iterator[GatheredStrip | Strip] = mapped_rows(b, kind)
+        else:
+            each = packed_strips(b, along, kind) if alone else strips(b, along, kind)
+        for strip in each:
+            if isinstance(strip, GatheredStrip):
+                _write_gathered(b, strip, norm, x, y, after)
+                continue
             element, statistics = _NORMS[norm](b, strip, lambda place: x.load(place.offset, place.span))
             for number, values in enumerate(statistics[:saved]):
                 strip.put(b.buffer(_NEXT_BUFFER + number, kind), values)
@@ -99,7 +110,7 @@ def write_moments(module: Module, symbol: str, along: Along) -> None:
     """
     with module.kernel(symbol) as b:
         x = b.buffer(X, F32)
-        for strip in strips(b, along):
+        for strip in packed_strips(b, along, F32):
             for number, values in enumerate(_moments(b, strip, lambda place: x.load(place.offset, place.span)), 1):
                 strip.put(b.buffer(number, F32), values)
 
@@ -214,16 +225,31 @@ def _root_mean(b: Kernel, strip: Strip, load: _Load) -> _Result:
 
 
 def _norm_1(b: Kernel, strip: Strip, load: _Load) -> _Result:
-    return _divided(b, load, strip.fold(SUM, lambda place: b.abs(load(place))))
+    return _divided(load, _divisors(b, strip, load, Norm.NORM_1))
 
 
 def _norm_2(b: Kernel, strip: Strip, load: _Load) -> _Result:
-    return _divided(b, load, [b.sqrt(total) for total in strip.fold(SUM, lambda place: _square(load(place)))])
+    return _divided(load, _divisors(b, strip, load, Norm.NORM_2))
 
 
-def _divided(b: Function, load: _Load, norms: Sequence[Register]) -> _Result:
-    divisors = [b.select(norm.eq(0), norm.like(1), norm) for norm in norms]
+def _divided(load: _Load, divisors: Sequence[Register]) -> _Result:
     return lambda place: load(place) / divisors[place.number], []
+
+
+def _divisors(b: Kernel, strip: ReducedStrip, load: _Load, norm: Norm) -> list[Register]:
+    """Return for each fold its norm, or 1 where that is 0."""
+    if norm is Norm.NORM_1:
+        norms = strip.fold(SUM, lambda place: b.abs(load(place)))
+    else:
+        norms = [b.sqrt(total) for total in strip.fold(SUM, lambda place: _square(load(place)))]
+    return [b.select(norm.eq(0), norm.like(1), norm) for norm in norms]
+
+
+def _write_gathered(b: Kernel, strip: GatheredStrip, norm: Norm, x: Pointer, y: Pointer, after: ElementExpr) -> None:
+    """Fold short rows, one to a lane; then write them, several to a vector."""
+    divisors = _divisors(b, strip, lambda place: strip.load(x, place), norm)
+    for place, (divisor,) in strip.spread([divisors]):
+        y.store(write_expressions(b, [after], [x.load(place.offset, place.span) / divisor])[0], place.offset, place.span)
 
 
 def _square(value: Register) -> Register:

@@ -6,6 +6,7 @@
     PairPanels      bfloat16 in pairs of rows, for dot products of pairs: A is then in pairs too, and K counts them
     TilePanels      the same with whole matrix tiles of rows, zeros behind the last, for `tile_gemm`
     BlockPanels     numbers of 2, 4 or 8 bits, with a scale and perhaps a zero point for each column and block of rows
+    TablePanels     numbers of 4 bits that stand for one of 16 values each, with a scale for each column and block of rows
 
 A panel is [K][width] elements in the order in which tiles read them. What is not read in place is decoded to the stack a chain of
 K at a time, so that the first-level cache has it for all rows of A that are multiplied with it.
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import abc
 import math
+import zlib
 from collections.abc import Callable
 
 import numpy as np
@@ -38,6 +40,7 @@ __all__ = [
     "NumberPanels",
     "PairPanels",
     "Panels",
+    "TablePanels",
     "TilePanels",
     "WidePanels",
 ]
@@ -261,8 +264,8 @@ class BlockPanels(BlockLayout, Panels):
         return panels.at((panel * blocks + k // self.block_size) * self.block_bytes(width))
 
     def block(self, b: Kernel, stored: Pointer, k: Register, width: int, depth: Register, room: Pointer | None) -> Pointer:
-        """Decode the rows into `room`: (number - zero point) x scale."""
-        room, lanes = _given(room), b.lanes(F32)
+        """Decode the rows into `room`: what a number stands for x scale."""
+        room, lanes, value_of = _given(room), b.lanes(F32), self.values(b)
         step, first, columns = min(self.block_size, LONGEST_CHAIN // 2), k % self.block_size, range(0, width, lanes)
         with b.loop(0, depth, step) as done:
             here = stored.at((first + done) // self.block_size * self.block_bytes(width))
@@ -273,9 +276,15 @@ class BlockPanels(BlockLayout, Panels):
                 for j, scale, zero in zip(columns, scales, zeros, strict=True):
                     packed = numbers.load(row * width * self.bits // 8 + j, lanes).to(U32)
                     for place in range(self.fields):
-                        number = ((packed >> (place * self.bits)) & ((1 << self.bits) - 1)).bits_as(I32).to(F32)
-                        room.store((number - zero) * scale, (done + row + place) * width + j, lanes, align=lanes * F32.size_bytes)
+                        number = ((packed >> (place * self.bits)) & ((1 << self.bits) - 1)).bits_as(I32)
+                        room.store(
+                            value_of(number, zero) * scale, (done + row + place) * width + j, lanes, align=lanes * F32.size_bytes
+                        )
         return room
+
+    def values(self, b: Kernel) -> Callable[[Register, Register], Register]:
+        """Return what makes of numbers (int32) and zero points (float32) what is multiplied by the scale."""
+        return lambda number, zero: number.to(F32) - zero
 
     def write_numbers(self, content: Array, numbers: Array, width: int) -> None:
         """Write row after row, those of `fields` rows that follow one another in the bytes of one."""
@@ -284,6 +293,37 @@ class BlockPanels(BlockLayout, Panels):
         body = content.reshape(blocks, -1, width)
         for field in range(self.fields):
             body[:, :, :count] |= rows[:, :, field] << np.uint8(field * self.bits)
+
+
+@dataclass(frozen=True)
+class TablePanels(BlockPanels):
+    """Panels of numbers of 4 bits, which a table decodes to float32."""
+
+    table: tuple[float, ...] = ()
+    """What the 16 numbers stand for."""
+
+    @property
+    def name(self) -> str:
+        """Rows of a block, and the table as a number."""
+        return f"t{self.bits}b{self.block_size}x{zlib.crc32(np.array(self.table, np.float32).tobytes()):08x}"
+
+    def values(self, b: Kernel) -> Callable[[Register, Register], Register]:
+        """Return the look-up: a permutation of registers where there is one, else a read of memory."""
+        lanes, is_x86 = b.lanes(F32), b.target.triple.startswith("x86")
+        halves = [b.vector_of(F32, self.table[first : first + lanes]) for first in range(0, len(self.table), lanes)]
+        if is_x86 and lanes == len(self.table):
+            return lambda number, zero: b.intrinsic("llvm.x86.avx512.permvar.sf.512", F32.vector(lanes), [halves[0], number])
+        if is_x86 and lanes * 2 == len(self.table):
+
+            def of_two(number: Register, zero: Register) -> Register:
+                low, high = (b.intrinsic("llvm.x86.avx2.permps", F32.vector(lanes), [half, number]) for half in halves)
+                return b.select(number < lanes, low, high)
+
+            return of_two
+        memory = b.stack(F32, len(self.table), align=64)
+        for place, value in enumerate(self.table):
+            memory.store(value, place)
+        return lambda number, zero: memory.gather(number)
 
 
 def _given(room: Pointer | None) -> Pointer:

@@ -31,7 +31,7 @@ from collections.abc import Sequence
 from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.module import Address, Kernel, Module
-from sardonyx.codegen.emit.types import F32, I32, I64
+from sardonyx.codegen.emit.types import I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.recurrent_params import PARAMS, Cell, Phase, Plane
 from sardonyx.codegen.target import Target
@@ -56,7 +56,7 @@ class _Params:
 
 
 def write_recurrent(module: Module, symbol: str, cell: Cell) -> None:
-    """Write the kernel `symbol`: buffers as numbered above (float32, lengths int32), parameters as in RecurrentParams."""
+    """Write the kernel `symbol`: buffers as numbered above (of the cell's type, lengths int32), parameters as RecurrentParams."""
     begin, finish = _write_begin(module, f"{symbol}_begin", cell), _write_finish(module, f"{symbol}_finish", cell)
     phases = [_write_phase(module, f"{symbol}_phase{number}", cell, number) for number in range(len(cell.phases))]
     with module.kernel(symbol) as b:
@@ -93,13 +93,13 @@ def _write_begin(module: Module, symbol: str, cell: Cell) -> Kernel:
     with module.part(symbol, I64, I64, I64) as b:
         p = _Params(b)
         d, top, bottom = b.arguments
-        lanes = b.lanes(F32)
+        lanes = b.lanes(cell.kind)
         with b.loop(top, bottom) as row:
             for state, buffer, name in zip(cell.states, (FIRST, FIRST_CELL), ("initial", "initial_cell"), strict=False):
-                source = b.buffer(buffer, F32).at(row * p.of(f"{name}_n") + d * p.of(f"{name}_d"))
-                plane = _plane(b, state, d, row)
+                source = b.buffer(buffer, cell.kind).at(row * p.of(f"{name}_n") + d * p.of(f"{name}_d"))
+                plane = _plane(b, cell.kind, state, d, row)
                 with b.loop(0, p.of("padded"), lanes) as column:
-                    plane.store(source.load(column, _span(b, p.of("H") - column)), column, lanes)
+                    plane.store(source.load(column, _span(b, cell.kind, p.of("H") - column)), column, lanes)
             if cell.is_ragged:
                 length = b.buffer(LENGTHS, I32).load(row).to(I64)
                 with b.when((length < 0) | (length > p.of("T"))):
@@ -114,9 +114,9 @@ def _write_finish(module: Module, symbol: str, cell: Cell) -> Kernel:
         d, top, bottom = b.arguments
         with b.loop(top, bottom) as row:
             for state, buffer in zip(cell.states, (LAST, LAST_CELL), strict=False):
-                target = b.buffer(buffer, F32).at(row * p.of("last_n") + d * p.of("last_d"))
-                plane = _plane(b, state, d, row, p.of("T"))
-                for column, span in b.vectors(0, p.of("H"), F32):
+                target = b.buffer(buffer, cell.kind).at(row * p.of("last_n") + d * p.of("last_d"))
+                plane = _plane(b, cell.kind, state, d, row, p.of("T"))
+                for column, span in b.vectors(0, p.of("H"), cell.kind):
                     target.store(plane.load(column, span), column, span)
     return b
 
@@ -162,18 +162,18 @@ def _write_tile(module: Module, symbol: str, cell: Cell, number: int, tile: tupl
 
     Its arguments: direction, step, first row, first vector of units, number of the tile among those of its height.
     """
-    phase, lanes, (height, units) = cell.phases[number], module.target.lanes(32), tile
+    phase, lanes, (height, units) = cell.phases[number], module.target.lanes(cell.kind.bits), tile
     width = cell.panel_units(number) * phase.gates * lanes
     with module.part(symbol, *[I64] * 5) as b:
         d, s, m, unit, turn = b.arguments
         p = _Params(b)
         H = p.of("H")
-        first = b.buffer(WEIGHTS + number, F32).at((d * p.of("padded") + unit * lanes) * phase.gates * H)
+        first = b.buffer(WEIGHTS + number, cell.kind).at((d * p.of("padded") + unit * lanes) * phase.gates * H)
         panels = [first.at(H * (width * joined)) for joined in range(units // cell.panel_units(number))]
         ahead = first.at(H * (width * len(panels)) + turn * H * _LINE) if height > 2 else None
-        rows = [_plane(b, phase.source, d, m + i, s) for i in range(height)]
-        sums = [b.variable(b.const(F32.vector(lanes), 0.0)) for _ in range(height * units * phase.gates)]
-        totals = b.stack(F32, len(sums) * lanes, align=module.target.vector_bytes)
+        rows = [_plane(b, cell.kind, phase.source, d, m + i, s) for i in range(height)]
+        sums = [b.variable(b.const(cell.kind.vector(lanes), 0.0)) for _ in range(height * units * phase.gates)]
+        totals = b.stack(cell.kind, len(sums) * lanes, align=module.target.vector_bytes)
         t = _time(b, d, s)
         for i in range(height):
             projected = _projected(b, cell, number, d, t, m + i).at(unit * (phase.gates * lanes))
@@ -204,7 +204,7 @@ def _multiply(
     ahead: Pointer | None,
 ) -> None:
     """Add `depth` products to the sums of each row and each column of the panels; fetch a cache line from `ahead` on for each."""
-    lanes = b.lanes(F32)
+    lanes = sums[0].type.lanes
     with b.loop(0, depth) as k:
         if ahead is not None:
             b.prefetch(ahead.at(k * _LINE), locality=2)
@@ -220,9 +220,9 @@ def _write_store(module: Module, symbol: str, cell: Cell, number: int) -> Kernel
 
     Its arguments: the sums; direction, step, first row, rows, first vector of units, vectors of units.
     """
-    phase, lanes = cell.phases[number], module.target.lanes(32)
+    phase, lanes = cell.phases[number], module.target.lanes(cell.kind.bits)
     width = phase.gates * lanes
-    with module.part(symbol, Address(F32, unique=False), *[I64] * 6) as b:
+    with module.part(symbol, Address(cell.kind, unique=False), *[I64] * 6) as b:
         totals = b.addresses[0]
         d, s, first, rows, vector, units = b.arguments
         t = _time(b, d, s)
@@ -252,16 +252,16 @@ class _Place:
 
     def __init__(self, b: Kernel, cell: Cell, phase: Phase, d: Register, s: Register, t: Register, row: Register) -> None:
         p = _Params(b)
-        self._b, self._phase, self._H = b, phase, p.of("H")
-        self._elements = [_plane(b, plane, d, row, s) for plane in phase.elements]
-        self._old = _plane(b, Plane.HIDDEN, d, row, s)
-        self._targets = [_plane(b, plane, d, row, s + 1) for plane, _ in phase.stores]
-        self._columns = [b.buffer(COLUMNS, F32).at((d * cell.columns + k) * p.of("padded")) for k in range(cell.columns)]
-        self._y = b.buffer(Y, F32).at(t * p.of("y_t") + row * p.of("y_n") + d * p.of("y_d"))
+        self._b, self._kind, self._phase, self._H = b, cell.kind, phase, p.of("H")
+        self._elements = [_plane(b, cell.kind, plane, d, row, s) for plane in phase.elements]
+        self._old = _plane(b, cell.kind, Plane.HIDDEN, d, row, s)
+        self._targets = [_plane(b, cell.kind, plane, d, row, s + 1) for plane, _ in phase.stores]
+        self._columns = [b.buffer(COLUMNS, cell.kind).at((d * cell.columns + k) * p.of("padded")) for k in range(cell.columns)]
+        self._y = b.buffer(Y, cell.kind).at(t * p.of("y_t") + row * p.of("y_n") + d * p.of("y_d"))
 
     def store(self, sums: Pointer, projected: Pointer, column: Register) -> None:
         """Write what is stored of one vector of units."""
-        b, phase, lanes = self._b, self._phase, self._b.lanes(F32)
+        b, phase, lanes = self._b, self._phase, self._b.lanes(self._kind)
         gates = [address.load(gate * lanes, lanes) for address in (sums, projected) for gate in range(phase.gates)]
         beside = [address.load(column, lanes) for address in (*self._columns, *self._elements)]
         made = write_expressions(b, [expr for _, expr in phase.stores], [*gates, *beside])
@@ -272,7 +272,7 @@ class _Place:
 
     def keep(self, column: Register) -> None:
         """Write what it is behind the end of a sequence: the same hidden state, and zeros in Y."""
-        lanes = self._b.lanes(F32)
+        lanes = self._b.lanes(self._kind)
         for (plane, _), target in zip(self._phase.stores, self._targets, strict=True):
             if plane is Plane.HIDDEN:
                 kept = self._old.load(column, lanes)
@@ -281,12 +281,12 @@ class _Place:
 
     def _put(self, value: Register, column: Register) -> None:
         """Write one vector of units to Y, where they are no padding."""
-        b, lanes, rest = self._b, self._b.lanes(F32), self._H - column
+        b, lanes, rest = self._b, self._b.lanes(self._kind), self._H - column
         if b.target.has_masks:
-            self._y.store(value, column, _span(b, rest))
+            self._y.store(value, column, _span(b, self._kind, rest))
             return
         whole = functools.partial(self._y.store, value, column, lanes)
-        b.branch(rest >= lanes, whole, lambda: self._y.store(value, column, _span(b, rest)))
+        b.branch(rest >= lanes, whole, lambda: self._y.store(value, column, _span(b, self._kind, rest)))
 
 
 def _time(b: Kernel, d: Register, s: Register) -> Register:
@@ -299,22 +299,22 @@ def _projected(b: Kernel, cell: Cell, number: int, d: Register, t: Register, row
     """Return where the projected input of a phase begins, for a row of the batch."""
     p, before = _Params(b), sum(phase.gates for phase in cell.phases[:number])
     place = t * p.of("projected_t") + row * p.of("projected_n") + (d * cell.gates + before) * p.of("padded")
-    return b.buffer(PROJECTED, F32).at(place)
+    return b.buffer(PROJECTED, cell.kind).at(place)
 
 
-def _plane(b: Kernel, plane: Plane, d: Register, row: Register, s: Register | None = None) -> Pointer:
+def _plane(b: Kernel, kind: Type, plane: Plane, d: Register, row: Register, s: Register | None = None) -> Pointer:
     """Return where the state of a row is, the hidden one before step `s` (None: the first)."""
     p = _Params(b)
     number = b.const(I64, int(plane)) if plane is not Plane.HIDDEN or s is None else s & 1
-    return b.buffer(STATE, F32).at(((number * p.of("directions") + d) * p.of("N") + row) * p.of("padded"))
+    return b.buffer(STATE, kind).at(((number * p.of("directions") + d) * p.of("N") + row) * p.of("padded"))
 
 
-def _span(b: Function, rest: Register) -> Span:
+def _span(b: Function, kind: Type, rest: Register) -> Span:
     """Return a mask of the first `rest` lanes of a vector: all where there are more, none where there are none."""
-    lanes = b.target.lanes(32)
+    lanes = b.target.lanes(kind.bits)
     return Span(lanes, b.tail_mask(b.max(b.min(rest, lanes), 0), lanes))
 
 
 def _width(b: Function, cell: Cell) -> int:
     """Return the units of a panel."""
-    return cell.units * b.target.lanes(32)
+    return cell.units * b.target.lanes(cell.kind.bits)

@@ -6,6 +6,7 @@ import enum
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr
+from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.kernels.gemm import TASK_PRODUCTS, chain_for
 from sardonyx.codegen.target import Target
 
@@ -84,6 +85,11 @@ class Cell:
         return [expr for phase in self.phases for _, expr in phase.stores]
 
     @property
+    def kind(self) -> Type:
+        """The type of all elements and sums, F32 or F64."""
+        return self.expressions[0].type
+
+    @property
     def gates(self) -> int:
         """Gates of all phases together."""
         return sum(phase.gates for phase in self.phases)
@@ -94,7 +100,7 @@ class Cell:
 
     def padded(self, target: Target, H: int) -> int:
         """Return the units of whole panels."""
-        width = self.units * target.lanes(32)
+        width = self.units * target.lanes(self.kind.bits)
         return -(-H // width) * width
 
 
@@ -152,7 +158,7 @@ class RecurrentParams:
 
         Panels that are shared make each tick a round; else a round is as many ticks as take about a millisecond.
         """
-        panels, weights = self.padded // (cell.units * target.lanes(32)), self.H * self.padded * cell.gates
+        panels, weights = self.padded // (cell.units * target.lanes(cell.kind.bits)), self.H * self.padded * cell.gates
         share = -(-threads // max(self.count, 1))
         by_columns = min(share, self.N * weights // (len(cell.phases) * SHARED_PRODUCTS), panels)
         if weights <= SHARED_WEIGHTS and share <= self.N:

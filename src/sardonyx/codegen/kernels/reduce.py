@@ -10,27 +10,18 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.expr_llvm import write_expressions
-from sardonyx.codegen.emit.folds import MAX, MIN, PRODUCT, SUM, Fold, Folding, in_turns
+from sardonyx.codegen.emit.folds import MAX, MIN, PRODUCT, SUM, Fold
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, I32, I64, Type
-from sardonyx.codegen.emit.values import Pointer, Register, Span
-from sardonyx.codegen.kernels.lines import (
-    FIRST_FREE,
-    Along,
-    ReducedStrip,
-    Term,
-    VectorPosition,
-    row_length,
-    row_strips,
-    strips,
-    task_rows,
-)
+from sardonyx.codegen.emit.values import Pointer, Register
+from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, ReducedStrip, VectorPosition, strips
+from sardonyx.codegen.kernels.short_lines import reduced_strips
 from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = [
@@ -47,10 +38,6 @@ __all__ = [
 
 X, Y = range(2)
 _COUNT = FIRST_FREE
-
-_VECTORS = 2
-_GATHERED_BITS, _GATHERING_BYTES = 32, 32
-"""Elements of fewer bits are gathered by no instruction, nor are any where registers have fewer bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,59 +90,6 @@ REDUCTIONS: Mapping[str, Reduction] = {
 """Every reduction under its name; of floats for those with an `after`, of integers too for the others."""
 
 
-class _ShortRowStrip:
-    """Rows of a few elements, one to a lane: a vector holds a column of neighbouring rows, and nothing is folded across lanes."""
-
-    def __init__(self, b: Kernel, row: Register, last: Register, length: Register, element: Type) -> None:
-        self._b, self._row, self._length, self.kind = b, row, length, element
-        self.count, self.width, self.lanes = length, _VECTORS, b.lanes(element)
-        left = [b.min(b.max(last - row - number * self.lanes, 0), self.lanes) for number in range(_VECTORS)]
-        self._spans = [Span(self.lanes, b.tail_mask(count, self.lanes)) for count in left]
-        self._steps = b.iota(I32, self.lanes) * length.to(I32)
-
-    def fold(self, fold: Fold, term: Term, kind: Type | None = None, *, chains: int = 2) -> list[Register]:
-        """Fold the columns one after another, whatever `chains` is."""
-        b = self._b
-        folding = Folding(b, fold, (kind or self.kind).vector(self.lanes), self.width, 1, 1)
-        totals = folding.totals()
-        with b.loop(0, self._length) as column:
-            folding.take(totals, in_turns(b, [functools.partial(term, place) for place in self._places(column)]))
-        return [total.value for total in totals]
-
-    def load(self, source: Pointer, place: VectorPosition) -> Register:
-        """Return a column of neighbouring rows."""
-        return source.at(place.offset).gather(self._steps, place.span.mask)
-
-    def position(self, place: VectorPosition, kind: Type) -> Register:
-        """Return the column, in every lane."""
-        return place.column.to(kind).splat(self.lanes)
-
-    def put(self, target: Pointer, values: Sequence[Register]) -> None:
-        """Write a number for each row."""
-        for number, (value, span) in enumerate(zip(values, self._spans, strict=True)):
-            target.store(value, self._row + number * self.lanes, span)
-
-    def _places(self, column: Register) -> list[VectorPosition]:
-        rows = [self._row + number * self.lanes for number in range(self.width)]
-        return [
-            VectorPosition(number, row, column, row * self._length + column, span)
-            for number, (row, span) in enumerate(zip(rows, self._spans, strict=True))
-        ]
-
-
-def _strips(b: Kernel, along: Along, element: Type) -> Iterator[ReducedStrip]:
-    """Loop over the strips of the tasks of a kernel that only folds and puts, as `lines.strips`; short rows go one to a lane."""
-    if along is Along.COLUMNS or element.bits < _GATHERED_BITS or b.target.vector_bytes < _GATHERING_BYTES:
-        yield from strips(b, along, element)
-        return
-    length = row_length(b)
-    few = length <= b.lanes(I32)
-    for first, last in task_rows(b):
-        with b.loop(first, b.select(few, last, first), _VECTORS * b.lanes(element)) as row:
-            yield _ShortRowStrip(b, row, last, length, element)
-        yield from row_strips(b, b.select(few, last, first), last, element)
-
-
 def write_reduce(module: Module, symbol: str, along: Along, name: str, kind: Type, after: ElementExpr) -> None:
     """Write the kernel `symbol`: buffers X and Y; parameters as `lines` says, then as `float_word` how many elements make one.
 
@@ -170,7 +104,7 @@ def write_reduce(module: Module, symbol: str, along: Along, name: str, kind: Typ
     reduction = REDUCTIONS[name]
     with module.kernel(symbol) as b:
         x, y = b.buffer(X, kind), b.buffer(Y, after.type)
-        for strip in _strips(b, along, kind):
+        for strip in reduced_strips(b, along, kind):
             totals = _exponentials(b, strip, x) if reduction.is_exponential else _totals(b, strip, x, reduction)
             strip.put(y, [write_expressions(b, [after], [total])[0].splat(total.type.lanes) for total in totals])
 
@@ -208,7 +142,7 @@ def write_extreme(module: Module, symbol: str, along: Along, kind: Type, *, grea
     with module.kernel(symbol) as b:
         x, y = b.buffer(X, kind), b.buffer(Y, I64)
         nowhere = b.const(counter, (MAX if last else MIN).neutral(counter))
-        for strip in _strips(b, along, kind):
+        for strip in reduced_strips(b, along, kind):
             extremes = strip.fold(MAX if greatest else MIN, functools.partial(strip.load, x), kind)
 
             where = functools.partial(position_of, b, strip, x, extremes, nowhere)

@@ -13,13 +13,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from sardonyx.codegen.emit.expr import ElementExpr
+from sardonyx.codegen.emit.expr import ElementExpr, number
+from sardonyx.codegen.emit.expr_llvm import write_expressions, write_invariants
 from sardonyx.codegen.emit.folds import MAX, MIN, SUM, Fold
-from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.row_expr import RowFold, read_back
-from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.emit.values import Pointer, Register
-from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, ExtraOperand, Operands, VectorPosition, strips, write_lines
+from sardonyx.codegen.kernels.lines import (
+    FIRST_FREE,
+    Along,
+    ExtraOperand,
+    Operands,
+    ReducedStrip,
+    Strip,
+    Term,
+    VectorPosition,
+    strips,
+    write_lines,
+)
+from sardonyx.codegen.kernels.short_lines import GatheredStrip, mapped_rows
 
 __all__ = ["write_rows"]
 
@@ -30,39 +43,96 @@ _FOLDS: Mapping[str, Fold] = {"row_max": MAX, "row_mean": SUM, "row_min": MIN, "
 
 
 def write_rows(
-    module: Module, symbol: str, *, folds: Sequence[RowFold], after: ElementExpr, extra_operands: Sequence[ExtraOperand]
+    module: Module,
+    symbol: str,
+    *,
+    folds: Sequence[RowFold],
+    after: ElementExpr,
+    extra_operands: Sequence[ExtraOperand],
+    source: Type = F32,
 ) -> None:
     """Write the kernel `symbol`: buffers X, Y (which may be X) and those beside; parameters as `lines` says, of rows of one line.
 
     Args:
         module: where to write.
         symbol: the name of the kernel.
-        folds: what is folded, in order: float32, of argument 0 (the element of X), the extra operands (from argument 1 on) and,
-            behind these, the folds before it.
+        folds: what is folded, in order: of one type of floats, of argument 0 (the element of X in that type), the extra operands
+            (from argument 1 on) and, behind these, the folds before it.
         after: what is stored, float32, of the same and of all folds.
         extra_operands: the extra operands.
+        source: the type of the elements of X.
     """
     with module.kernel(symbol) as b:
-        x, y = b.buffer(X, F32), b.buffer(Y, F32)
-        operands = Operands(b, extra_operands, first_buffer=_FIRST_OPERAND, first_param=FIRST_FREE)
-
-        def element(place: VectorPosition) -> Register:
-            return x.load(place.offset, place.span)
-
-        def stored(place: VectorPosition) -> Register:
-            return y.load(place.offset, place.span)
-
-        of_stored = read_back(after, folds[-1].expr)
-        for strip in strips(b, Along.ROWS):
-            found: list[list[Register]] = []
-            for fold in folds:
-                keeps = y if of_stored is not None and fold is folds[-1] else None
-                totals = strip.fold(_FOLDS[fold.way], _term(operands, fold.expr, element, list(found), keeps), chains=1)
-                found.append([total / strip.count.to(F32) for total in totals] if fold.way == "row_mean" else totals)
-            if of_stored is None:
-                write_lines(strip, y, after, operands, element, found)
+        writer = _Writer(b, folds, after, extra_operands, source)
+        if extra_operands:
+            for strip in strips(b, Along.ROWS, writer.kind):
+                writer.write(strip)
+            return
+        for each in mapped_rows(b, writer.kind):
+            if isinstance(each, GatheredStrip):
+                writer.write_gathered(each)
             else:
-                write_lines(strip, y, of_stored, operands, stored, found)
+                writer.write(each)
+
+
+class _Writer:
+    """The kernel, and what it computes."""
+
+    def __init__(
+        self, b: Kernel, folds: Sequence[RowFold], after: ElementExpr, extra_operands: Sequence[ExtraOperand], source: Type
+    ) -> None:
+        self.b, self.folds, self.after, self.kind = b, folds, after, folds[0].expr.type
+        self.x, self.y = b.buffer(X, source), b.buffer(Y, after.type)
+        self.operands = Operands(b, extra_operands, first_buffer=_FIRST_OPERAND, first_param=FIRST_FREE)
+        self.of_stored = read_back(after, folds[-1].expr) if after.type == self.kind else None
+
+    def element(self, place: VectorPosition) -> Register:
+        """Return the elements at a place."""
+        return self.x.load(place.offset, place.span).to(self.kind)
+
+    def stored(self, place: VectorPosition) -> Register:
+        """Return what the last fold stored at a place."""
+        return self.y.load(place.offset, place.span)
+
+    def fold(self, strip: ReducedStrip, element: Term, keeps: Pointer | None) -> list[list[Register]]:
+        """Fold one after another; terms of the last one are stored in `keeps` where given."""
+        found: list[list[Register]] = []
+        for fold in self.folds:
+            term = _term(self.operands, fold.expr, element, list(found), keeps if fold is self.folds[-1] else None)
+            totals = strip.fold(_FOLDS[fold.way], term, chains=1)
+            found.append([total / strip.count.to(self.kind) for total in totals] if fold.way == "row_mean" else totals)
+        return found
+
+    def write(self, strip: Strip) -> None:
+        """Fold the rows of a strip, and write them."""
+        if self.of_stored is None:
+            found = self.fold(strip, self.element, None)
+            write_lines(strip, self.y, self.after, self.operands, self.element, found)
+        else:
+            found = self.fold(strip, self.element, self.y)
+            write_lines(strip, self.y, self.of_stored, self.operands, self.stored, found)
+
+    def write_gathered(self, strip: GatheredStrip) -> None:
+        """Fold short rows, one to a lane; then write them, several to a vector. What is of a row alone is computed in between."""
+        b = self.b
+        found = self.fold(strip, lambda place: strip.load(self.x, place).to(self.kind), None)
+        parts = [write_invariants(b, [self.after], [None, *row], strip.lanes) for row in zip(*found, strict=True)]
+        needed = _needed(self.after, parts[0])
+        values = [[value for part in parts if (value := part[index]) is not None] for index in needed]
+        constants = [value if value is not None and value.is_constant else None for value in parts[0]]
+        for place, spread in strip.spread(values):
+            known = list(constants)
+            for index, value in zip(needed, spread, strict=True):
+                known[index] = value
+            arguments = [self.element(place), *(values[0].like(0) for values in found)]
+            self.y.store(write_expressions(b, [self.after], arguments, known)[0], place.offset, place.span)
+
+
+def _needed(expr: ElementExpr, values: Sequence[Register | None]) -> list[int]:
+    """Return which known steps of an expression the others read, but for constants; the result where it is known itself."""
+    steps, results = number([expr])
+    read = {operand for step, value in zip(steps, values, strict=True) if value is None for operand in step.operands}
+    return sorted(index for index in read | set(results) if (value := values[index]) is not None and not value.is_constant)
 
 
 def _term(

@@ -33,6 +33,7 @@ from sardonyx.codegen.kernels.lines import (
     write_lines,
 )
 from sardonyx.codegen.kernels.reduce import position_of
+from sardonyx.codegen.kernels.short_lines import packed_strips
 
 __all__ = ["WAYS", "exp_of_difference", "write_softmax"]
 
@@ -70,7 +71,8 @@ def write_softmax(
     with module.kernel(symbol) as b:
         x, y = b.buffer(X, kind), b.buffer(Y, after.type)
         operands = Operands(b, extra_operands, first_buffer=_FIRST_OPERAND, first_param=FIRST_FREE)
-        for strip in strips(b, along, kind):
+        each = strips if extra_operands else packed_strips
+        for strip in each(b, along, kind):
             write_lines(strip, y, after, operands, WAYS[way](b, strip, x, y))
 
 

@@ -348,15 +348,21 @@ def write_driver(module: Module) -> None:
 
 
 def write_timed_driver(module: Module, stamp: Stamp) -> None:
-    """Write `driver_run_timed` and `driver_resume_timed` (table, times, watch): a driver with the code of `stamp` between steps."""
+    """Write a driver with the code of `stamp` between steps: `driver_run_timed` and `driver_resume_timed` (table, times, watch).
+
+    `driver_run_pair` (pair) and `driver_resume_pair` (pair, watch) do the same for two words: the addresses of table and times.
+    """
     walk = _write_walk(module, stamp)
     for name in ("run", "resume"):
-        with module.function(f"driver_{name}_timed", _WORDS, _WORDS, I64, returns=I64, export=True) as b:
-            table, times = b.addresses
+        with module.function(f"driver_{name}_timed", _WORDS, _WORDS, I64, returns=I64, export=True) as timed:
+            table, times = timed.addresses
             if name == "run":
-                _begin(b, table)
-                stamp(b, 0)
-            b.give(b.call(walk, table, times, *b.arguments))
+                _begin(timed, table)
+                stamp(timed, 0)
+            timed.give(timed.call(walk, table, times, *timed.arguments))
+        with module.function(f"driver_{name}_pair", _WORDS, *[I64] * (name == "resume"), returns=I64, export=True) as b:
+            pair = b.addresses[0]
+            b.give(b.call(timed, pair.load_pointer(0, I64), pair.load_pointer(1, I64), *(b.arguments or [b.const(I64, 0)])))
 
 
 def _begin(b: Function, table: Pointer) -> None:

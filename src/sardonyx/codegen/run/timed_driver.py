@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -25,8 +25,10 @@ from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache
 from sardonyx.dtypes import Array
 
-__all__ = ["TimedDriver", "can_time"]
+__all__ = ["TimedDriver", "TimedTable", "can_time"]
 
+_OF_PAIRS = ("driver_run_pair", "driver_resume_pair")
+"""The functions of a pair of addresses."""
 _CLOCKS = {"linux": 1, "darwin": 8}
 """System -> the clock that `time.perf_counter_ns` reads: CLOCK_MONOTONIC (linux/time.h), CLOCK_UPTIME_RAW (macOS' time.h)."""
 _SECONDS, _NANOSECONDS, _SPENT = range(3)
@@ -81,6 +83,17 @@ class TimedDriver:
         ends = first + np.concatenate([[0], np.cumsum(words[1:, _SPENT])])
         return np.stack([ends // _BILLION, ends % _BILLION], axis=1)
 
+    def native(self, table: StepTable, steps: int, *, in_line: bool) -> TimedTable:
+        """Return how machine code runs a table of so many steps, as `Driver.native` does.
+
+        Args:
+            table: the steps.
+            steps: how many there are.
+            in_line: whether steps may run often, so that times are shown as by `in_line`.
+        """
+        self._attach(table)
+        return TimedTable(table, self.new_times(steps), tuple(map(self._engine.address, _OF_PAIRS)), in_line=in_line)
+
     def run(self, table: StepTable, times_address: int) -> int:
         """Run a table once, as `prepare` says."""
         return self.prepare(table, times_address)()
@@ -93,9 +106,7 @@ class TimedDriver:
             times_address: where an array of `new_times` is, which takes seconds and nanoseconds of `time.perf_counter_ns`:
                 before the first step, then after each.
         """
-        table.set_pool(self._pool_address)
-        if self._pool.workers < table.threads - 1:
-            self._pool.grow(table.threads - 1, self._engine)
+        self._attach(table)
 
         def call(watch: int = 0, paused: Callable[[], object] | None = None, asked: Callable[[], object] | None = None) -> int:
             result = self._run(table.pointer, times_address, watch)
@@ -104,6 +115,36 @@ class TimedDriver:
             return result
 
         return call
+
+    def _attach(self, table: StepTable) -> None:
+        """Say which pool a table shares tasks with, and start the workers that it needs."""
+        table.set_pool(self._pool_address)
+        if self._pool.workers < table.threads - 1:
+            self._pool.grow(table.threads - 1, self._engine)
+
+
+class TimedTable:
+    """A table with memory for the times of its steps, for one run at a time."""
+
+    def __init__(self, table: StepTable, times: Array, functions: Sequence[int], *, in_line: bool) -> None:
+        """Make the pair of addresses; arguments as of `TimedDriver.native`, and the functions of pairs."""
+        self._table, self._times, self._in_line = table, times, in_line
+        self.bases_address = table.bases_address
+        """As of the table."""
+        self.run, self.resume = functions
+        """The addresses of what runs it and of what goes on after a pause, as of `Driver.native`."""
+        self._pair = (ctypes.c_int64 * 2)(table.address, times.ctypes.data)
+        self.address = ctypes.addressof(self._pair)
+        """The argument of both."""
+
+    def take_times(self) -> Array | None:
+        """Return the times of the last run, as the array of `new_times` has them, and forget them; None where there was none."""
+        times, words = self._times, self._times.base
+        if words is None or not (words[0, _SECONDS] or words[0, _NANOSECONDS]):
+            return None
+        found = TimedDriver.in_line(times) if self._in_line else times.copy()
+        words.fill(0)
+        return found
 
 
 def _write_stamp(clock: int, b: Function, number: Operand) -> None:

@@ -47,6 +47,7 @@ class Variables:
         """Begin with the values of the graph around, or those before a run."""
         self._build, self._outer = build, outer
         self._values: dict[str, Value] = {}
+        self._kinds: dict[str, TensorType] = {}
         self.initial: dict[str, Tensor] = outer.initial if outer is not None else {}
         """What variables are before the first run."""
         self.states: dict[str, State] = outer.states if outer is not None else {}
@@ -63,9 +64,20 @@ class Variables:
             level = level._outer
         raise AssertionError(key)
 
-    def write(self, key: str, value: Value) -> None:
-        """Assign a variable."""
+    def write(self, key: str, value: Value, kind: TensorType | None = None) -> None:
+        """Assign a variable; `kind` is what the file says of the value, where that is known."""
         self._values[key] = value
+        if kind is not None:
+            self._kinds[key] = kind
+
+    def kind(self, key: str) -> TensorType | None:
+        """Return what the file says of the value that was assigned last; None where it says nothing."""
+        return self._kinds.get(key)
+
+    @property
+    def is_main(self) -> bool:
+        """Whether these are the variables of the main graph."""
+        return self._outer is None
 
     def written(self) -> list[str]:
         """Return the variables that were assigned in this body, sorted."""

@@ -226,6 +226,7 @@ function graphTab(host) {
       el("dl", {}, facts.map(([key, text]) => [el("dt", {}, key), el("dd", {}, text)])),
       group ? el("p", {}, el("button", { class: "plain", onclick: () => { current().open.delete(group.path); state.node = null; toggleShut(group.path); } }, `Fold ${clip(group.name, 24)}`)) : null,
       node.provider ? [el("h3", {}, "Who runs it"), el("div", {}, el("b", {}, short(node.provider)), ` in ${node.partition}${node.unit ? `, fused as ${node.unit}` : ""}`),
+        node.precision ? el("div", {}, `multiplies in ${node.precision}`) : null,
         Object.entries(node.declined || {}).map(([name, why]) => el("div", { class: "soft" }, `${short(name)} declines: ${why}`))] : null,
       rules.length ? [el("h3", {}, state.side === "after" ? "Made by" : "Changed by"), rules.map((name) => el("span", { class: "chip rule", onclick: () => openTab("changes", name) }, name))] : null,
       Object.keys(node.attrs).length ? [el("h3", {}, "Attributes"), el("dl", {}, Object.entries(node.attrs).map(([key, text]) => [el("dt", {}, key), el("dd", { class: "mono" }, text)]))] : null,

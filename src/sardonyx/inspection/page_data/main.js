@@ -2,7 +2,8 @@
 const tabs = {};
 let shownTab = "";
 function overviewTab(host) {
-  const about = data.about, after = data.after;
+  const about = data.about, after = data.after, products = after ? after.nodes.filter((node) => node.precision) : [];
+  const parts = after ? new Set(after.nodes.map((node) => node.partition)).size : 0;
   const pad = el("div", { class: "pad" });
   host.append(pad);
   const card = (value, text) => el("div", { class: "card" }, el("b", {}, value), el("span", {}, text));
@@ -11,7 +12,7 @@ function overviewTab(host) {
   more(pad, data.notes.map((note) => el("div", { class: "note", role: "alert" }, note)),
     el("div", { class: "cards" }, card(data.before.nodes.length.toLocaleString("en"), "nodes as given"), after ? card(after.nodes.length.toLocaleString("en"), "nodes as it runs") : null,
       card(quantity(about.parameters || 0), "parameters"), (about.attribute_numbers || 0) > (about.parameters || 0) ? card(quantity(about.attribute_numbers), "elements in attributes") : null, card(bytes(about.weight_bytes || 0), "weights"),
-      after ? card(String(new Set(after.nodes.map((node) => node.partition)).size), "partitions") : null, data.memory ? card(bytes(data.memory.arena_bytes), "arena of one run") : null,
+      after ? card(String(parts), parts === 1 ? "partition" : "partitions") : null, data.memory ? card(bytes(data.memory.arena_bytes), "arena of one run") : null,
       data.profile ? card(micros(data.profile.run_us || 0), "one run") : null),
     el("h2", {}, "Model"),
     el("div", { class: "scroll" }, el("table", {}, [["file", about.model], ["written by", about.producer || "unknown"], ["IR version", about.ir_version], ["operator sets", Object.entries(about.opset_imports || {}).map(([domain, version]) => `${domain} ${version}`).join(", ")], ...Object.entries(about.metadata || {}).slice(0, 20)]
@@ -19,7 +20,8 @@ function overviewTab(host) {
     el("div", { class: "two" }, el("div", {}, el("h2", {}, "Inputs"), values(about.inputs || [])), el("div", {}, el("h2", {}, "Outputs"), values(about.outputs || []))),
     el("div", { class: "two" },
       el("div", {}, el("h2", {}, "Operators as given"), bars(count(data.before.nodes, (node) => node.op).slice(0, 24), paint)),
-      after ? el("div", {}, el("h2", {}, "Operators as it runs"), bars(count(after.nodes, (node) => opName(node.op)).slice(0, 24), (name) => paint(name.replace(" (NHWC)", ""))), el("h2", {}, "Who runs them"), bars(count(after.nodes, (node) => short(node.provider) || "unknown"), () => "var(--accent)")) : null));
+      after ? el("div", {}, el("h2", {}, "Operators as it runs"), bars(count(after.nodes, (node) => opName(node.op)).slice(0, 24), (name) => paint(name.replace(" (NHWC)", ""))), el("h2", {}, "Who runs them"), bars(count(after.nodes, (node) => short(node.provider) || "unknown"), () => "var(--accent)"),
+        products.length ? [el("h2", {}, "Precision of products"), bars(count(products, (node) => node.precision), () => "var(--accent)")] : null) : null));
   return { open() {} };
 }
 const partName = (node) => (node.partition || "").replace(`${node.provider}_`, "");
@@ -31,18 +33,19 @@ function placementTab(host) {
   const why = (node) => Object.entries(node.declined || {}).map(([name, reason]) => `${short(name)}: ${reason}`).join("; ");
   const reasons = new Map();
   for (const { node } of rows) for (const [name, reason] of Object.entries(node.declined || {})) { const key = `${short(name)}: ${reason}`; reasons.set(key, (reasons.get(key) || 0) + 1); }
-  const filter = el("input", { type: "search", placeholder: "Filter by node, operator, provider or reason", "aria-label": "Filter placements" });
+  const filter = el("input", { type: "search", placeholder: "Filter by node, operator, provider, precision or reason", "aria-label": "Filter placements" });
   const place = el("div");
   const parts = new Map();
   for (const { node } of rows) { const part = parts.get(node.partition) || { short: partName(node) || "?", provider: short(node.provider), nodes: 0 }; part.nodes++; parts.set(node.partition, part); }
   function refill() {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const kept = rows.filter(({ node }) => { const text = `${node.name} ${node.op} ${node.provider} ${node.partition} ${why(node)}`.toLowerCase(); return words.every((word) => text.includes(word)); });
+    const kept = rows.filter(({ node }) => { const text = `${node.name} ${node.op} ${node.provider} ${node.partition} ${node.precision || ""} ${why(node)}`.toLowerCase(); return words.every((word) => text.includes(word)); });
     fill(place, el("p", { class: "soft" }, plural(kept.length, "node")), sortedTable([
       ["node", ({ node, index }) => el("button", { class: "link", onclick: () => openNode("after", index) }, node.name || "(unnamed)"), ({ node }) => node.name, "wrap"],
       ["operator", ({ node }) => [el("i", { class: "dot", style: `background:${paint(node.op)}` }), opName(node.op)], ({ node }) => node.op, ""],
       ["provider", ({ node }) => short(node.provider), ({ node }) => node.provider || "", ""],
       ["partition", ({ node }) => `${partName(node)}${node.unit ? ` (${node.unit})` : ""}`, ({ node }) => node.partition || "", "wrap"],
+      ...(rows.some(({ node }) => node.precision) ? [["precision", ({ node }) => node.precision || "", ({ node }) => node.precision || "", "wrap"]] : []),
       ["declined by", ({ node }) => why(node), ({ node }) => why(node), "wrap"]], kept, 400));
   }
   filter.addEventListener("input", refill);

@@ -30,8 +30,9 @@ def attention(
         _heads(shape, heads) for shape, heads in zip(shapes, (q_num_heads, kv_num_heads, kv_num_heads), strict=True)
     )
     if queries is None or keys is None or values is None:
-        rank = next((len(shape) for shape in shapes if shape is not None), 4)
-        return tensor(q.dtype, unknown_shape(rank)), tensor(k.dtype), tensor(v.dtype), tensor(q.dtype)
+        rank = next((len(shape) for shape in shapes if shape is not None), None)
+        output_shape = None if rank is None else unknown_shape(rank)
+        return tensor(q.dtype, output_shape), tensor(k.dtype), tensor(v.dtype), tensor(q.dtype)
     B, N, S, _ = queries
     T = keys[2] + _past_length(past_key)
     output: Shape = (B, N, S, values[3]) if shapes[0] is not None and len(shapes[0]) == 4 else (B, S, N * values[3])

@@ -15,6 +15,7 @@ from sardonyx.ops.shapes.elements import light
 __all__ = [
     "merge_dims",
     "merge_shapes",
+    "merge_width",
     "replace_dim",
     "require_rank",
     "size_of",
@@ -72,3 +73,11 @@ def merge_shapes(left: Shape | None, right: Shape | None, what: str = "shapes") 
     if len(left) != len(right):
         raise InvalidGraph(f"{what} must have one rank, got [{', '.join(map(str, left))}] and [{', '.join(map(str, right))}]")
     return tuple(merge_dims(a, b, f"dimension {axis} of {what}") for axis, (a, b) in enumerate(zip(left, right, strict=True)))
+
+
+def merge_width(shape: Shape | None, *vectors: Fact | None) -> Shape | None:
+    """Return a shape whose last axis is as long as each of the vectors that are given, as far as that is known."""
+    for vector in vectors:
+        if shape and vector is not None and vector.shape is not None and len(vector.shape) == 1:
+            shape = (*shape[:-1], merge_dims(shape[-1], vector.shape[0], "the last axis and a vector along it"))
+    return shape

@@ -116,7 +116,7 @@ def range_fact(start: Fact, limit: Fact, delta: Fact) -> Fact:
         count = max(-((first - last) // step) if is_exact else math.ceil((last - first) / step), 0)
         if count > MAX_VALUE_SIZE or dtype is None or not is_integer(dtype):
             return tensor(dtype, (count,))
-        return known(dtype, np.arange(first, first + count * step, step).astype(dtype.numpy))
+        return known(dtype, np.array([first + place * step for place in range(count)], dtype.numpy))
     return tensor(dtype, (_range_count(start, limit, delta, dtype),))
 
 

@@ -141,9 +141,9 @@ def squeeze(call: ShapeCall, x: Fact, axes: Fact | None = None) -> Fact:
 
 
 def _squeeze_unknown(shape: Shape, x: Fact, axes: Fact | None) -> Fact:
-    count = axes.shape[0] if axes is not None and axes.shape else None
-    is_known = isinstance(count, int) and 0 < count <= len(shape)
-    return tensor(x.dtype, unknown_shape(len(shape) - count) if is_known and isinstance(count, int) else None)
+    """Return one dimension less for one axis; of several, two may be the same one."""
+    is_one = axes is not None and axes.shape == (1,) and len(shape) > 0
+    return tensor(x.dtype, unknown_shape(len(shape) - 1) if is_one else None)
 
 
 @shape_function("Unsqueeze")

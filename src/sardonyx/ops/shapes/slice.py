@@ -151,6 +151,8 @@ def _concat(inputs: Sequence[Fact], view: Concat) -> Fact:
     dtype = next((fact.dtype for fact in inputs if fact.dtype is not None), None)
     if any(fact.shape is None for fact in inputs):
         ranks = [len(fact.shape) for fact in inputs if fact.shape is not None]
+        for rank in ranks:
+            view.place(rank)
         return tensor(dtype, unknown_shape(ranks[0]) if ranks else None)
     shapes = [fact.shape for fact in inputs if fact.shape is not None]
     place = view.place(len(shapes[0]))
@@ -198,7 +200,9 @@ def _joined(inputs: Sequence[Fact]) -> Array | None:
 @shape_function("Split")
 def split(call: ShapeCall, x: Fact, sizes: Fact | None = None) -> tuple[Fact, ...]:
     """Return parts along the axis: of the given lengths, or equal ones of which the last may be shorter."""
-    view = Split.of(call, elements(x, sizes))
+    view, stated = Split.of(call, elements(x, sizes)), call.integer("num_outputs")
+    if stated is not None and stated != call.output_count:
+        raise InvalidGraph(f"num_outputs={stated}, but the node has {call.output_count} outputs; the two must agree")
     if view.sizes is None:
         return _split_evenly(x, view, call.output_count)
     lengths = dims_of(sizes) if view.sizes is COMPUTED else list[Dim | None](view.sizes)

@@ -38,6 +38,7 @@ from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.size_claims import Elements
 from sardonyx.providers.expressions import expression_of
 from sardonyx.providers.user_kernels import kernel_of
+from sardonyx.registration import is_defined_again, is_imported
 
 __all__ = ["ROWS", "Claimed", "NodeClaim", "claim_node", "find_claim", "lower_nodes", "lowers"]
 
@@ -106,8 +107,10 @@ def lowers(
         def claimed(node: Node) -> Claimed | str:
             return _claimed(node, inputs, claim, lower, joins, counts)
 
+        claimed.__module__, claimed.__qualname__ = lower.__module__, lower.__qualname__
         for op_type in op_types:
-            if (domain, op_type) in _CLAIMS:
+            known = _CLAIMS.get((domain, op_type))
+            if known is not None and not is_defined_again(known, claimed):
                 raise ValueError(f"two lowerings of {domain or 'ai.onnx'}.{op_type}")
             _CLAIMS[domain, op_type] = claimed
         return lower
@@ -141,7 +144,7 @@ def _claimed(
 def find_claim(domain: str, op_type: str) -> Claim | None:
     """Return the function that claims nodes of the operator, or None; its family is imported where it is not yet."""
     found = _CLAIMS.get((domain, op_type))
-    if found is None and load_family(domain, op_type):
+    if (found is None or not is_imported(found)) and load_family(domain, op_type):
         found = _CLAIMS.get((domain, op_type))
     return found
 

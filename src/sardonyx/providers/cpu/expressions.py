@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
@@ -206,8 +207,19 @@ def _bit_shift(node: Node, operands: Operands) -> ElementExpr:
     return OPERATORS["shift_right"](x, places)
 
 
+def _celu(node: Node, operands: Operands) -> ElementExpr:
+    alpha = node.number("alpha", 1.0)
+    if alpha == 0 or not math.isfinite(alpha):
+        raise TypeError(f"alpha={alpha}, expected a finite number other than 0")
+    return OPERATORS["celu"](operands[0], alpha=alpha)
+
+
 def _gelu(node: Node, operands: Operands) -> ElementExpr:
-    return OPERATORS["gelu_tanh" if node.text("approximate", "none") == "tanh" else "gelu"](operands[0])
+    names = {"none": "gelu", "tanh": "gelu_tanh"}
+    approximation = node.text("approximate", "none")
+    if approximation not in names:
+        raise TypeError(f"approximate={approximation!r}, expected none or tanh")
+    return OPERATORS[names[approximation]](operands[0])
 
 
 def _mod(node: Node, operands: Operands) -> ElementExpr:
@@ -249,6 +261,13 @@ def _selu(node: Node, operands: Operands) -> ElementExpr:
 
 def _shrink(node: Node, operands: Operands) -> ElementExpr:
     return OPERATORS["shrink"](operands[0], bias=node.number("bias", 0.0), threshold=node.number("lambd", 0.5))
+
+
+def _swiglu(node: Node, operands: Operands) -> ElementExpr:
+    gate, linear = (value.shape if value is not None else None for value in node.inputs[:2])
+    if gate is None or gate != linear:
+        raise TypeError(f"SwiGLU of inputs of shapes {gate} and {linear}, which are not known to be one")
+    return OPERATORS["swish"](operands[0], node.number("alpha", 1.0)) * _given(operands, 1)
 
 
 def _where(node: Node, operands: Operands) -> ElementExpr:
@@ -309,7 +328,7 @@ ELEMENTWISE: Mapping[str, Build] = {
     "BitwiseOr": _plain("or"),
     "BitwiseXor": _plain("xor"),
     "Cast": _cast,
-    "Celu": _with("celu", alpha=1.0),
+    "Celu": _celu,
     "Clip": _clip,
     "Elu": _with("elu", alpha=1.0),
     "Equal": _plain("eq"),
@@ -334,6 +353,7 @@ ELEMENTWISE: Mapping[str, Build] = {
     "Selu": _selu,
     "Shrink": _shrink,
     "Sum": _folded("add"),
+    "SwiGLU": _swiglu,
     "Swish": _with("swish", alpha=1.0),
     "ThresholdedRelu": _with("thresholded_relu", alpha=1.0),
     "Where": _where,

@@ -59,7 +59,15 @@ def claim_again(claim: Capability, noted: tuple[Elements, ...] | None) -> Capabi
     found = claim_node(node)
     if isinstance(found, str):
         raise EPFail(f"{node.place} was claimed before, but cannot be compiled: {found}")
-    return NodeClaim((node,), reads=claim.reads, keeps_layout=claim.keeps_layout, ends=found.is_counted, claimed=found)
+    return NodeClaim(
+        (node,),
+        reads=claim.reads,
+        keeps_layout=claim.keeps_layout,
+        ends=found.is_counted,
+        claimed=found,
+        owns_bodies=claim.owns_bodies,
+        alone=claim.alone,
+    )
 
 
 def _witnesses(graph: Graph) -> dict[str, Value]:

@@ -23,7 +23,7 @@ from sardonyx.providers.cpu.precision import Precision
 from sardonyx.providers.cpu.program import CpuProgram, NotZero
 from sardonyx.providers.cpu.rebind import TracedSizes
 from sardonyx.providers.cpu.sizes import Sizes, solvable_symbols
-from sardonyx.providers.cpu.steps import STATUS, Buffer, KernelLaunch
+from sardonyx.providers.cpu.steps import STATUS, Buffer, Control, KernelLaunch, Mark, Move
 from sardonyx.providers.cpu.storage import Home, Storage
 
 __all__ = ["keep_program", "restore_program"]
@@ -36,7 +36,7 @@ def keep_program(program: CpuProgram, target: Target, precision: Precision) -> K
     """Return what a program is made of.
 
     Args:
-        program: of plain steps; one with control flow is not kept.
+        program: of this target.
         target: what it was compiled for.
         precision: what it was lowered with.
 
@@ -96,6 +96,7 @@ class _Writer:
         self._plain = PlainWriter({})
         self._numbers: dict[Buffer, int] = {STATUS: 0}
         self._places: dict[int, int] = {}
+        self._marks: dict[Mark, int] = {}
         self._guess: dict[str, int] = dict.fromkeys(names, 1)
         for pack in packs:
             self._array(pack)
@@ -139,8 +140,6 @@ class _Writer:
         return place
 
     def _step(self, step: KernelLaunch) -> Plain:
-        if step.control is not None:
-            raise NotKept("it has control flow")
         return (
             step.name,
             step.place,
@@ -156,7 +155,17 @@ class _Writer:
             tuple(map(int, step.scalars)),
             None if step.unless is None else self._function(step.unless, bool),
             step.shares,
+            None if step.control is None else self._control(step.control),
         )
+
+    def _control(self, control: Control) -> Plain:
+        moves = None
+        if control.moves is not None:
+            moves = tuple([(self.buffer(to.buffer), to.role, self.dim(to.number), self.dim(to.step_bytes)) for to in control.moves])
+        return self._mark(control.mark), self._mark(control.target), control.is_beyond, moves
+
+    def _mark(self, mark: Mark) -> int:
+        return self._marks.setdefault(mark, len(self._marks))
 
     def _plan(self, step: KernelLaunch) -> Plain:
         return self._function(step.plan, lambda made: (tuple(map(int, made[0])), int(made[1])))
@@ -181,6 +190,7 @@ class _Reader:
         self._arrays = arrays
         self._guess = {str(self._plain.dim(name)): 1 for name in names}
         self.buffers = [STATUS]
+        self._marks: dict[int, Mark] = {}
         self._functions = KeptFunctions(self.buffers, lowered, self._plain)
         for buffer in checked(buffers):
             self.buffers.append(self._buffer(*buffer))
@@ -229,6 +239,7 @@ class _Reader:
         scalars: tuple[int, ...],
         unless: Plain,
         shares: tuple[tuple[int, int], ...],
+        control: Plain,
     ) -> KernelLaunch:
         return KernelLaunch(
             name=name,
@@ -245,7 +256,18 @@ class _Reader:
             scalars=scalars,
             unless=None if unless is None else self._function(*unless),
             shares=shares,
+            control=None if control is None else self._control(*control),
         )
+
+    def _control(self, mark: int, target: int, is_beyond: bool, moves: Sequence[Plain] | None) -> Control:
+        moved = None if moves is None else tuple([self._move(*move) for move in moves])
+        return Control(self._mark(mark), self._mark(target), is_beyond, moved)
+
+    def _move(self, buffer: int, role: int, number: Plain, step_bytes: Plain) -> Move:
+        return Move(self.buffers[buffer], role, self.dim(number), self.dim(step_bytes))
+
+    def _mark(self, number: int) -> Mark:
+        return self._marks.setdefault(number, Mark())
 
     def _function(self, known: Plain, content: bytes) -> Callable[[Sizes], Plain]:
         read = self._functions.add(content)

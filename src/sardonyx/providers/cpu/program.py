@@ -20,7 +20,7 @@ from sardonyx.errors import InvalidArgument, SardonyxError, SizesNotInferred, lo
 from sardonyx.held_memory import HeldKind, HeldMemory, held_array
 from sardonyx.ir import Dim, Shape, Value
 from sardonyx.ir.shape import symbols_in
-from sardonyx.native_program import NativeCall, NativeGrowth
+from sardonyx.native_program import NativeCall, NativeGrowth, TimedCall
 from sardonyx.provider import Bound, CountedOutput, DeviceBuffer, StepInfo, TensorSpec, TimedRun
 from sardonyx.providers.cpu.addresses import address_of
 from sardonyx.providers.cpu.counted import cut_to_size, with_room
@@ -255,6 +255,16 @@ class CpuProgram:
         table = tables.copy()
         function, resume = self._driver.native(table)
         return NativeCall(function, table.address, table.bases_address, (table, self), resume)
+
+    def native_timed_call(self, bound: Bound) -> TimedCall | None:
+        """Return a call that notes the times of steps; None where memory is fenced, or no clock is known."""
+        timed = self._timed
+        if timed is None or self._constants is not None:
+            return None
+        tables: _Tables = bound.data
+        entry = timed.native(tables.copy(), len(self._storage.steps), in_line=self._storage.flow.has_bodies)
+        call = NativeCall(entry.run, entry.address, entry.bases_address, (entry, self), entry.resume)
+        return TimedCall(call, entry.take_times, tables.sizes.symbols)
 
     def native_growth(self, bound: Bound) -> NativeGrowth | None:
         """Return how native calls for `bound` serve other sizes too; None where binding them takes Python."""

@@ -2,10 +2,11 @@
 
     QLinearAdd          round(a a_ratio + (b b_ratio + fixed))       fixed = c_zero - (a_ratio a_zero + b_ratio b_zero)
     QLinearMul          round((a - a_zero) (b - b_zero) factor + c_zero)
-    QLinearLeakyRelu    round(f((x - x_zero) x_scale) / y_scale + y_zero), and so QLinearSigmoid
+    QLinearLeakyRelu    round(f((x - x_zero) x_scale) / y_scale) + y_zero, and so QLinearSigmoid
     QLinearWhere        what is chosen, brought to the scale of the result in the same way
 
-All in float32, ties to even, after the zero point is added, and saturated. Scales and zero points are single numbers.
+All in float32, ties to even, and saturated. Sums and products are rounded after the zero point is added, the others before, as
+QuantizeLinear does. Scales and zero points are single numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, constant, round_saturated
 from sardonyx.codegen.emit.types import BOOL, F32, I32, Type
 from sardonyx.ir import Node
-from sardonyx.providers.cpu.quantization import is_one
+from sardonyx.providers.cpu.quantization import is_one, quantized
 
 __all__ = ["QLINEAR", "saturated"]
 
@@ -40,8 +41,7 @@ def _multiply(node: Node, operands: _Operands) -> ElementExpr:
 def _unary(function: Callable[[Node, ElementExpr], ElementExpr]) -> Callable[[Node, _Operands], ElementExpr]:
     def build(node: Node, operands: _Operands) -> ElementExpr:
         x, x_scale, x_zero = _number(node, operands, 0)
-        scale, zero = _scale_and_zero(node, operands, 3)
-        return saturated(function(node, (x - x_zero) * x_scale) / scale + zero, _kind_of(operands))
+        return _brought(node, operands, 3, function(node, (x - x_zero) * x_scale), _kind_of(operands))
 
     return build
 
@@ -58,9 +58,14 @@ def _where(node: Node, operands: _Operands) -> ElementExpr:
     condition = _given(operands, 0)
     if condition.type != BOOL:
         raise TypeError("a condition that is not of type bool")
-    scale, zero = _scale_and_zero(node, operands, 7)
     sides = [(x - x_zero) * x_scale for x, x_scale, x_zero in (_number(node, operands, 1), _number(node, operands, 4))]
-    return saturated(OPERATORS["select"](condition, *sides) / scale + zero, _kind_of(operands, 1))
+    return _brought(node, operands, 7, OPERATORS["select"](condition, *sides), _kind_of(operands, 1))
+
+
+def _brought(node: Node, operands: _Operands, first: int, x: ElementExpr, kind: Type) -> ElementExpr:
+    """Return x quantized by the scale and the zero point that are the operands from `first` on."""
+    scale, _ = _scale_and_zero(node, operands, first)
+    return quantized(x, scale, operands[first + 1] if first + 1 < len(operands) else None, kind)
 
 
 def _number(node: Node, operands: _Operands, first: int) -> tuple[ElementExpr, ElementExpr, ElementExpr]:

@@ -103,8 +103,37 @@ def solve(
     result = Sizes(symbols)
     for name, dim, size in checks:
         if symbols_in(dim) <= symbols.keys() and result(dim) != size:
-            raise InvalidArgument(f"{name} has a dimension {size} where the other inputs' sizes make {dim} = {result(dim)}")
+            found = _solve_by_elements(names, declared, given, known)
+            if found is None:
+                raise InvalidArgument(f"{name} has a dimension {size} where the other inputs' sizes make {dim} = {result(dim)}")
+            return found
     return result
+
+
+def _solve_by_elements(
+    names: Sequence[str],
+    declared: Sequence[Shape],
+    given: Sequence[tuple[int, ...] | None],
+    known: Mapping[str, int] | None,
+) -> Sizes | None:
+    """Return the symbols by the inputs that have elements; None where one without any would have some by them.
+
+    The scan outputs of a Loop without iterations are 0 along each axis that is no number, as in ONNX Runtime.
+    """
+    empty = [place for place, sizes in enumerate(given) if sizes is not None and 0 in sizes]
+    if not empty:
+        return None
+    full = [place for place in range(len(given)) if place not in empty]
+    solved = solve([names[place] for place in full], [declared[place] for place in full], [given[place] for place in full], known)
+    symbols, shown = solved.symbols, set(solved.symbols)
+    pairs = [pair for place in empty for pair in zip(declared[place], given[place] or (), strict=True)]
+    for dim, size in pairs:
+        if isinstance(dim, Expr) and dim.name is not None and dim.name not in shown:
+            symbols[dim.name] = max(size, symbols.get(dim.name, 0))
+    for dim, size in pairs:
+        if not symbols_in(dim) <= symbols.keys() or size not in (0, solved(dim)):
+            return None
+    return None if any(solved.product(declared[place]) for place in empty) else solved
 
 
 def _shown(shape: Shape) -> str:

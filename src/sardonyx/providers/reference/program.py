@@ -18,8 +18,9 @@ from sardonyx import errors
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.run.denormals import flushing_denormals
 from sardonyx.config import LIMITS
-from sardonyx.dtypes import Array, OnnxValue
+from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument, InvalidGraph, RuntimeException, SardonyxError, describe, located, locating
+from sardonyx.formats.plain_graph import KeptProgram
 from sardonyx.held_memory import HeldKind, HeldMemory, held_array
 from sardonyx.ir import Attribute, Graph, Node, SparseTensor, Tensor, TensorType, Value
 from sardonyx.ir.attribute import AttributeValue
@@ -34,6 +35,8 @@ _AS_IT_IS = contextlib.nullcontext()
 
 _MOVING = frozenset([("ai.onnx.ml", "ZipMap"), ("", "Gather")])
 """Operators that compute nothing, so that no floating-point warning is to be kept from users, and take little time."""
+_MOVING_TEXT = frozenset([("ai.onnx.ml", "LabelEncoder"), ("ai.onnx.ml", "OneHotEncoder")])
+"""Those of which the same is true where their input is text."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -94,6 +97,8 @@ class ReferenceProgram:
         """Compile `nodes`, in topological order, to read `inputs` and `constants` and to give out `outputs`."""
         self.flushes_denormals = False
         """Whether kernels compute with zeros for denormal numbers, in the thread that runs them."""
+        self.kept: KeptProgram | None = None
+        """What it is made of, for later processes."""
         slots: dict[Value, int] = {}
         for value in [*inputs, *constants, *(value for node in nodes for value in node.outputs)]:
             slots.setdefault(value, len(slots))
@@ -108,7 +113,7 @@ class ReferenceProgram:
         last_reader = _last_readers(nodes, slots)
         kept = {*self._outputs, *(slots[value] for value in constants)}
         self._operators = [node.op_type for node in nodes]
-        self._only_moves = all((node.domain, node.op_type) in _MOVING and len(node.outputs) == 1 for node in nodes)
+        self._only_moves = all(_only_moves(node) and len(node.outputs) == 1 for node in nodes)
         self._steps = [_compile(node, slots, len(slots), last_reader, kept, bodies) for node in nodes]
 
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
@@ -178,6 +183,11 @@ class ReferenceProgram:
         missing = next((label for label, result in zip(self._tensors, results, strict=True) if label and result is None), None)
         if missing is not None:
             raise InvalidGraph(f"{missing}, which is read, is not made by this operator with these attributes; leave it out")
+
+
+def _only_moves(node: Node) -> bool:
+    operator, source = (node.domain, node.op_type), node.inputs[0] if node.inputs else None
+    return operator in _MOVING or (operator in _MOVING_TEXT and source is not None and source.dtype is DataType.STRING)
 
 
 def _label(value: Value) -> str:

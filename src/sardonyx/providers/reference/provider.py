@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sardonyx.dtypes import Array, OnnxValue
+from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.forks import without_fork
-from sardonyx.ir import Dim, Graph, Node
+from sardonyx.formats.plain_graph import KeptProgram, NoPlainForm, PlainReader, PlainWriter
+from sardonyx.ir import Dim, Graph, Node, Tensor
 from sardonyx.option import FLAG, Option
 from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition
 
@@ -24,6 +26,8 @@ _DENORMALS = Option(
     False,
     "compute with zeros for denormal numbers; `session.set_denormal_as_zero` says it for a session",
 )
+_MOST_KEPT_NODES, _MOST_KEPT_BYTES = 32, 1 << 16
+"""The largest programs that are kept for later processes: what stands around a model, such as ZipMap."""
 OPTIONS: tuple[Option[object], ...] = (_DENORMALS,)
 """Its options."""
 
@@ -53,6 +57,21 @@ class ReferenceProvider:
     def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> ReferenceProgram:
         """Look up the kernels and decode the attributes of `partition`."""
         made = _program()(partition.nodes, partition.inputs, partition.constants, partition.outputs, bodies)
+        made.flushes_denormals = self._flushes_denormals
+        made.kept = _kept(partition)
+        return made
+
+    def keep(self, program: ReferenceProgram) -> KeptProgram | None:
+        """Return what a program is made of, for later processes; None where that is much, or has subgraphs."""
+        return program.kept
+
+    def restore(self, kept: KeptProgram) -> ReferenceProgram:
+        """Return the program that was kept; raises LookupError, TypeError or ValueError where it is not as it was written."""
+        plain, *values = kept.plain
+        reader = PlainReader(_no_tensor)
+        nodes = tuple(reader.graph(plain))
+        inputs, constants, outputs = map(reader.of, values)
+        made = _program()(nodes, inputs, constants, outputs, _no_bodies)
         made.flushes_denormals = self._flushes_denormals
         return made
 
@@ -99,6 +118,24 @@ def _program() -> type[ReferenceProgram]:
         from sardonyx.providers.reference.program import ReferenceProgram
 
     return ReferenceProgram
+
+
+def _kept(partition: Partition) -> KeptProgram | None:
+    """Return what the program of a few nodes is made of; None for others."""
+    if len(partition.nodes) > _MOST_KEPT_NODES or any(node.subgraphs for node in partition.nodes):
+        return None
+    writer = PlainWriter({}, _MOST_KEPT_BYTES)
+    values = partition.inputs, partition.constants, partition.outputs
+    try:
+        return KeptProgram(
+            (writer.nodes(partition.graph.name, partition.nodes, itertools.chain(*values)), *map(writer.numbers, values)), ()
+        )
+    except NoPlainForm:
+        return None
+
+
+def _no_tensor(dtype: DataType, shape: tuple[int, ...], number: int) -> Tensor:
+    raise ValueError(f"tensor {number} lies in no file")
 
 
 def _reason(node: Node) -> str | None:

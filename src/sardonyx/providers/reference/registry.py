@@ -26,6 +26,7 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import DataType, OnnxValue
 from sardonyx.ir import Attribute, Operator
 from sardonyx.ir.attribute import AttributeValue
+from sardonyx.registration import is_defined_again, is_imported
 
 __all__ = [
     "Body",
@@ -150,8 +151,10 @@ def kernel(
     def register(function: KernelFunction) -> KernelFunction:
         entry = dataclasses.replace(_entry(function, op_type, domain, since, view), problem=problem)
         versions = _KERNELS.setdefault((domain, op_type), [])
-        if any(other.since == since for other in versions):
-            raise ValueError(f"two reference kernels for {domain or 'ai.onnx'}.{op_type} since {since}")
+        for other in [other for other in versions if other.since == since]:
+            if not is_defined_again(other.function, function):
+                raise ValueError(f"two reference kernels for {domain or 'ai.onnx'}.{op_type} since {since}")
+            versions.remove(other)
         versions.append(entry)
         versions.sort(key=lambda item: item.since)
         return function
@@ -171,7 +174,8 @@ def _entry(function: KernelFunction, op_type: str, domain: str, since: int, view
 def find_kernel(domain: str, op_type: str, version: int) -> Kernel | None:
     """Return the kernel whose range holds `version`, or None; O(versions of the operator)."""
     found = None
-    if (domain, op_type) not in _KERNELS:
+    known = _KERNELS.get((domain, op_type))
+    if known is None or not all(is_imported(entry.function) for entry in known):
         _families().load_family(domain, op_type)
     for entry in _KERNELS.get((domain, op_type), ()):
         if entry.since > version:

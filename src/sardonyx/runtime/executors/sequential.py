@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import OnnxValue
-from sardonyx.provider import HOST, PlainProgram, check_cancelled
+from sardonyx.provider import HOST, DeviceBuffer, PlainProgram, check_cancelled
 from sardonyx.runtime.bind import Binder, Binding, Shapes, segment_binder
 from sardonyx.runtime.executor_memory import ExecutorMemory, executor_memory
 from sardonyx.runtime.memory import ArenaPool, arena_pools
@@ -28,13 +28,15 @@ class OnlyProgram:
     """For each output of the plan which of the program's it is."""
     bind: Callable[[Shapes], Binding]
     """Fixes the sizes for the shapes of the program's inputs."""
+    take: Callable[[int], DeviceBuffer]
+    """Makes memory for the intermediate tensors of its runs, so many bytes, of what earlier runs left where it fits."""
     shares: Collection[tuple[int, int]] = ()
     """(output, input) of the plan, by number, that may be one and the same array."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TailedProgram:
-    """A plan that is one program of the host, and then some that make what they can of its results alone."""
+    """A plan that is one program of the host, behind some that prepare its inputs, and before some that read its results alone."""
 
     head: OnlyProgram
     """The first program, with all of its results."""
@@ -42,6 +44,9 @@ class TailedProgram:
     """What makes the results of the others, one after another: functions, and the places of their arguments among all results."""
     results: tuple[int, ...]
     """For each output of the plan its place among all results, those of the first program in front."""
+    front: tuple[tuple[Callable[..., OnnxValue], tuple[int, ...]], ...] = ()
+    """What makes inputs of the head of those of the plan, one after another: functions, and the places of their arguments among the
+    plan's inputs and all that is made before. The inputs of the head are places there too."""
 
 
 class SequentialExecutor:
@@ -102,35 +107,32 @@ class SequentialExecutor:
     def find_tailed(self) -> TailedProgram | None:
         """Return the plan as a program and what follows from its results; None where it is something else."""
         plan = self._plan
-        if len(plan.steps) < 2 or plan.captures or plan.constants:
+        if len(plan.steps) < 2 or plan.captures or plan.constants or plan.inputs != tuple(range(len(plan.inputs))):
             return None
-        (head, *others), segment = plan.steps, plan.segments[0]
-        if not isinstance(head, ProgramStep) or head.program.makes_outputs or segment.entries != head.inputs:
+        given = {slot: slot for slot in plan.inputs}
+        front, others = _plain_steps(plan.steps, given)
+        head = others[0] if others else None
+        segment = next((each for each in plan.segments if each.start == len(plan.steps) - len(others)), None)
+        if not isinstance(head, ProgramStep) or head.program.makes_outputs or segment is None or segment.entries != head.inputs:
             return None
-        if not _is_first(plan, head):
+        if head.memory is not HOST or not given.keys() >= set(head.inputs):
             return None
         places = {slot: place for place, slot in enumerate(head.outputs)}
-        tail: list[tuple[Callable[..., OnnxValue], tuple[int, ...]]] = []
-        for step in others:
-            if not isinstance(step, ProgramStep) or not isinstance(step.program, PlainProgram):
-                return None
-            calls = step.program.plain_calls()
-            if calls is None or step.memory is not HOST or not places.keys() >= set(step.inputs):
-                return None
-            tail += [(call, tuple(places[step.inputs[index]] for index in arguments)) for call, arguments in calls]
-            places |= {slot: len(places) + index for index, slot in enumerate(step.outputs)}
-        if not places.keys() >= set(plan.outputs):
+        tail, rest = _plain_steps(others[1:], places)
+        if rest or not places.keys() >= set(plan.outputs):
             return None
         every = tuple(range(len(head.outputs)))
-        head_only = OnlyProgram(head, every, functools.partial(_first_bound, self._binder, segment))
-        return TailedProgram(head_only, tuple(tail), tuple(places[slot] for slot in plan.outputs))
+        head = dataclasses.replace(head, inputs=tuple(given[slot] for slot in head.inputs))
+        head_only = OnlyProgram(head, every, functools.partial(_first_bound, self._binder, segment), self._pools[HOST.name].take)
+        return TailedProgram(head_only, tuple(tail), tuple(places[slot] for slot in plan.outputs), tuple(front))
 
     def _find_only(self) -> OnlyProgram | None:
         step = _only_step(self._plan)
         if step is None:
             return None
         results = tuple(step.outputs.index(slot) for slot in self._plan.outputs)
-        return OnlyProgram(step, results, functools.partial(self._binder.find, self._plan.segments[0]), self._plan.shares)
+        bind, take = functools.partial(self._binder.find, self._plan.segments[0]), self._pools[HOST.name].take
+        return OnlyProgram(step, results, bind, take, self._plan.shares)
 
     def _run_only(self, only: OnlyProgram, inputs: Sequence[OnnxValue], targets: Sequence[OnnxValue]) -> list[OnnxValue]:
         """Run a plan that is one program of the host: its slots need no frame."""
@@ -181,6 +183,23 @@ class SequentialExecutor:
         finally:
             for name, arena in arenas.items():
                 self._pools[name].give_back(arena)
+
+
+def _plain_steps(
+    steps: Sequence[Step], places: dict[int, int]
+) -> tuple[list[tuple[Callable[..., OnnxValue], tuple[int, ...]]], Sequence[Step]]:
+    """Return the calls of the first steps, as far as they are plain programs that read what has a place, and the other steps.
+
+    `places` gets the slots of their outputs.
+    """
+    found: list[tuple[Callable[..., OnnxValue], tuple[int, ...]]] = []
+    for number, step in enumerate(steps):
+        calls = step.program.plain_calls() if isinstance(step, ProgramStep) and isinstance(step.program, PlainProgram) else None
+        if calls is None or not isinstance(step, ProgramStep) or step.memory is not HOST or not places.keys() >= set(step.inputs):
+            return found, steps[number:]
+        found += [(call, tuple(places[step.inputs[index]] for index in arguments)) for call, arguments in calls]
+        places |= {slot: len(places) + index for index, slot in enumerate(step.outputs)}
+    return found, ()
 
 
 def _only_step(plan: Plan) -> ProgramStep | None:

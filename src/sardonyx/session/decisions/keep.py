@@ -7,6 +7,7 @@ attempt.keep(decided)              for later sessions
 
 from __future__ import annotations
 
+import functools
 import marshal
 import os
 import sys
@@ -83,7 +84,7 @@ class Attempt:
             steps = [step for plan in built.plans for step in plan.steps if isinstance(step, ProgramStep)]
             programs = [(providers[step.provider], step.program) for step in steps]
             facts = [(item.name, item.decision_facts()) for item in able]
-            return store_programs(key, outline_of(built), facts, programs)
+            return store_programs(key, functools.partial(outline_of, built), facts, programs)
 
         with span("decisions.keep_programs"):
             if self._without_errors(store):

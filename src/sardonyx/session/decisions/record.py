@@ -195,14 +195,16 @@ def _cut(writer: PlainWriter, places: Mapping[Node, int], part: Cut) -> Plain:
 
 
 def _unit(writer: PlainWriter, places: Mapping[Node, int], provider: RemembersClaims, unit: Capability) -> Plain:
-    if unit.owns_bodies or unit.alone:
-        raise NoPlainForm("a claim of a subgraph, or of a partition of its own")
+    if not unit.owns_bodies and any(node.subgraphs for node in unit.nodes):
+        raise NoPlainForm("a subgraph that several providers may share")
     noted = provider.note(unit)
     return (
         tuple(places[node] for node in unit.nodes),
         unit.fused,
         unit.name,
         unit.keeps_layout,
+        unit.owns_bodies,
+        unit.alone,
         writer.numbers(unit.reads),
         None if noted is None else tuple(tuple(map(writer.dim, elements)) for elements in noted),
     )
@@ -222,8 +224,16 @@ def _restored(
     outputs: Sequence[int],
 ) -> Cut:
     provider, claims = providers[owner], []
-    for own, fused, title, keeps_layout, reads, noted in checked(units):
-        claim = Capability(tuple(nodes[place] for place in own), fused, title, keeps_layout=keeps_layout, reads=reader.of(reads))
+    for own, fused, title, keeps_layout, owns_bodies, alone, reads, noted in checked(units):
+        claim = Capability(
+            tuple(nodes[place] for place in own),
+            fused,
+            title,
+            keeps_layout=keeps_layout,
+            owns_bodies=owns_bodies,
+            alone=alone,
+            reads=reader.of(reads),
+        )
         elements = None if noted is None else tuple(tuple(map(reader.dim, item)) for item in noted)
         claims.append(provider.claim_again(claim, elements))
     own_nodes = tuple(nodes[place] for place in places)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+from sardonyx.logs import user_stacklevel
 from sardonyx.option import is_foreign
 from sardonyx.session.settings.foreign import IGNORED, IGNORED_OF_RUNS
 from sardonyx.session.settings.keys import KEYS, KEYS_OF_RUNS
@@ -15,8 +16,6 @@ _OWN = ("session.", "sardonyx.", "optimization.")
 """What the keys begin with that are ours or onnxruntime's; others may be those of a provider."""
 _KNOWN = frozenset(option.name for options in KEYS.values() for option in options)
 _KNOWN_OF_RUNS = frozenset(option.name for option in KEYS_OF_RUNS)
-_STACK = 4
-"""From the warning to whoever calls `add_session_config_entry`."""
 
 
 def check_session_entry(key: str, text: str) -> None:
@@ -46,7 +45,7 @@ def check_run_entry(key: str, text: str) -> None:
 def warn_of_order() -> None:
     """Warn that `execution_order` is set, which has no effect."""
     message = "SessionOptions.execution_order has no effect: steps run in the order of the plan"
-    warnings.warn(message, UserWarning, stacklevel=_STACK + 2)
+    warnings.warn(message, UserWarning, stacklevel=user_stacklevel())
 
 
 def _advice(close: str) -> str:
@@ -54,4 +53,4 @@ def _advice(close: str) -> str:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=_STACK + 1)
+    warnings.warn(message, UserWarning, stacklevel=user_stacklevel())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sardonyx import errors
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.errors import InvalidGraph, SardonyxError, locating
+from sardonyx.errors import InvalidGraph, SardonyxError, UnknownOperator, locating
 from sardonyx.ir import Graph, Model, Node, Value
 from sardonyx.ir.walk import captured_values
 from sardonyx.ops.schema import place_of
@@ -228,6 +228,7 @@ def _pinned(graph: Graph, rules: _Rules) -> dict[Node, str]:
 
 def _no_provider(node: Node, declined: Mapping[str, str]) -> SardonyxError:
     if find_schema(node.domain, node.op_type, node.version) is None:
-        return InvalidGraph(f"{place_of(node)}: {unknown_operator(node.domain, node.op_type, node.version)}")
+        kind = InvalidGraph if node.domain in ("", "ai.onnx.ml") else UnknownOperator
+        return kind(f"{place_of(node)}: {unknown_operator(node.domain, node.op_type, node.version)}")
     reasons = "; ".join(f"{name}: {reason}" for name, reason in declined.items())
     return errors.NotImplemented(f"{place_of(node)}: no provider runs it ({reasons}); give a provider that does")

@@ -27,7 +27,7 @@ from sardonyx.session.stages.native_body import native_body
 from sardonyx.trace import event
 
 if TYPE_CHECKING:
-    from sardonyx.session.profiler import Profiler
+    from sardonyx.session.profiling.profiler import Profiler
 
 __all__ = ["Compiled", "compile_model"]
 

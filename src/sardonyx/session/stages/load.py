@@ -154,6 +154,10 @@ def _take_defaults(model: Model) -> dict[str, Array]:
     return defaults
 
 
+_HOST_COPIES = ("MemcpyFromHost", "MemcpyToHost")
+"""Copies to and from a device in models that ONNX Runtime saved for one: the partitioner puts in those that are needed here."""
+
+
 def _check_operators(model: Model) -> None:
     for node in all_nodes(model):
         check_cancelled()
@@ -162,5 +166,7 @@ def _check_operators(model: Model) -> None:
         schema = find_schema(node.domain, node.op_type, node.version)
         if schema is not None:
             check_node(node, schema)
+        elif not node.domain and node.op_type in _HOST_COPIES:
+            node.op_type = "Identity"
         elif is_too_new(node.domain, node.op_type) and find_session_operator(node.domain, node.op_type, node.version) is None:
             raise InvalidGraph(f"{place_of(node)}: {unknown_operator(node.domain, node.op_type, node.version)}")

@@ -12,10 +12,10 @@ from __future__ import annotations
 from sardonyx.ir import Dim, Graph, Model, Shape, TensorType, Value, symbol
 from sardonyx.ir.shape import symbols_in
 from sardonyx.ir.walk import all_nodes
+from sardonyx.ops.generation_bodies import is_generation_loop
 
 __all__ = ["separate_lengths"]
 
-_LOOPS = ("BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch")
 _RANK_OF_JOINT_PAST = 5
 """A past of keys and values together, (2, rows, heads, keys, size), has its rows second."""
 
@@ -23,7 +23,7 @@ _RANK_OF_JOINT_PAST = 5
 def separate_lengths(model: Model) -> None:
     """Rename symbols of com.microsoft's generation loops that their bodies' inputs use for several lengths; O(nodes)."""
     for node in all_nodes(model):
-        if node.domain == "com.microsoft" and node.op_type in _LOOPS:
+        if is_generation_loop(node):
             for attribute in node.attributes.values():
                 if isinstance(attribute.value, Graph):
                     _separate(attribute.value)

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.logs import user_stacklevel
 from sardonyx.provider import Provider
 from sardonyx.trace import event
 
@@ -16,7 +17,7 @@ def warn_left_out(name: str, reason: str) -> None:
     """Warn that a provider is left out of a session since it failed."""
     event("provider.left_out", provider=name, error=reason)
     message = f'provider {name} failed and is left out of this session, as provider_failure is "skip": {reason}'
-    warnings.warn(message, UserWarning, stacklevel=3)
+    warnings.warn(message, UserWarning, stacklevel=user_stacklevel())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ def engines():
                 write_row_attention(module, name, shape, has_lengths=False, has_past=False)
         write_row_attention(module, "lengths", KINDS["causal"], has_lengths=True, has_past=True)
         write_row_attention(module, "cached", KINDS["none"], has_lengths=False, has_past=True)
+        write_row_attention(module, "named", KINDS["full"], has_lengths=False, has_past=True, names_rows=True)
         write_join(module, "join")
         made[level] = Engine(module.target)
         made[level].add(module)
@@ -222,3 +223,41 @@ def test_bits_do_not_depend_on_tasks_and_batch(engines):
     assert np.array_equal(whole[1:2], alone)
     one = run(engine, "none", np.ascontiguousarray(q[:, 3:4]), k, v)
     assert np.array_equal(whole[:, 3:4], one)
+
+
+def attend_named(engine, named, *, former=3, S=1):
+    """Attend with three former keys of `former` rows, of which each batch names one; keys, values, the result and the status."""
+    B, M, P, D = len(named), 2, 3, 8
+    q, k, v = arrays(B, 1, P + 1)
+    pasts = arrays(former, 1, P, seed=4)[1:]
+    mask = np.zeros((1, 1, 1, P + 1), np.float32)
+    y, status = np.zeros((B, 1, 2, D), np.float32), np.zeros(1, np.int64)
+    places = {name: (x[0].size, D, 2 * D) for name, x in (("q", q), ("y", y))} | dict.fromkeys("kv", (k[0].size, k[0, 0].size, D))
+    params = RowAttentionParams(B, M, 1, S, P + 1, D, D, 0.5, past=P, P=P, N=1, former=former, **places)
+    parts = np.zeros((B, M, 1, 1, part_elements(D)), np.float32)
+    buffers = [q, k, v, y, parts, np.zeros((B, 2), np.int64), *pasts, mask, np.array(named, np.int64), status]
+    call(engine, "named", buffers, params.words(), 0, params.tasks())
+    return k, v, y, pasts, q, int(status[0])
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_each_batch_names_the_row_it_goes_on_from(engines, level):
+    """Former keys and values are those of the named rows, of which one may be named twice, and counted from the last."""
+    k, v, y, pasts, q, status = attend_named(engines[level], [2, 0, -1, 2])
+    for cache, past in ((k, pasts[0]), (v, pasts[1])):
+        np.testing.assert_array_equal(cache[:, :, :3], past[[2, 0, 2, 2]])
+    np.testing.assert_allclose(y, exact("full", q, k, v, mask=np.zeros((1, 1, 1, 4))), atol=2e-6)
+    assert status == 0
+
+
+def test_without_queries_named_rows_are_copied(engines):
+    """As before a step for many queries."""
+    k, _, y, pasts, _, _ = attend_named(engines[LEVELS[-1]], [1, 1], S=0)
+    np.testing.assert_array_equal(k[:, :, :3], pasts[0][[1, 1]])
+    assert not y.any()
+
+
+@pytest.mark.parametrize(("named", "former"), [([0, 3], 3), ([-4, 0], 3), ([0, 1 << 62], 3), ([0, 0], 0)])
+def test_a_row_that_there_was_not_is_reported(engines, named, former):
+    """Nothing outside the former keys is read."""
+    assert attend_named(engines[LEVELS[-1]], named, former=former)[-1] == 1

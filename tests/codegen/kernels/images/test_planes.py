@@ -113,6 +113,21 @@ def test_padding(target: Target, pads: tuple[int, int, int, int]) -> None:
     _check(target, _Case(_random(1, 3, 8, 21), _random(20, 3, 3, 5), (1, 2), pads))
 
 
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_pieces_of_rows_give_the_same_bits(target: Target, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row is shared by threads where rows are few, and cut where it is long, at whole tiles."""
+    case = _Case(_random(1, 2, 1, 700), _random(40, 2, 1, 5), (1, 2), (0, 2, 0, 2))
+    engine = case.engine(target)
+    whole = case.run(engine)
+    assert case.params().tasks() == 1
+    monkeypatch.setattr("sardonyx.codegen.kernels.images.planes.TASK_PRODUCTS", 1 << 14)
+    assert case.params(threads).tasks() == 8
+    assert case.run(engine, threads=threads).tobytes() == whole.tobytes()
+    monkeypatch.undo()
+    assert (case.params(threads).tasks() > 1) is (threads > 1)
+    assert case.run(engine, threads=threads).tobytes() == whole.tobytes()
+
+
 def test_padding_that_skips_elements(target: Target) -> None:
     """Negative padding drops rows and columns."""
     case = _Case(_random(1, 2, 9, 20), _random(16, 2, 3, 3))

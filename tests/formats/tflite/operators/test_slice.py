@@ -24,21 +24,21 @@ X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
         ([0, 0, 2], [0, 0, 4], [1, 1, 1], {"ellipsis_mask": 1, "new_axis_mask": 2}, np.s_[..., None, 2:4]),
     ],
 )
-@pytest.mark.parametrize("computed", [False, True])
+@pytest.mark.parametrize("computed", [(), (1,), (0, 1), (2,), (0, 1, 2)])
 def test_masks_mean_what_they_mean_in_numpy(
-    begin: list[int], end: list[int], step: list[int], masks: dict[str, int], index: Any, computed: bool
+    begin: list[int], end: list[int], step: list[int], masks: dict[str, int], index: Any, computed: tuple[int, ...]
 ) -> None:
-    """With bounds of the file or of the run."""
-    bounds = [np.array(numbers, np.int32) for numbers in (begin, end)]
-    given = [((len(begin),), "INT32") if computed else bound for bound in bounds]
+    """With bounds and steps of the file or of the run."""
+    bounds = [np.array(numbers, np.int32) for numbers in (begin, end, step)]
+    given = [((len(begin),), "INT32") if place in computed else bound for place, bound in enumerate(bounds)]
     expected = X[index]
     data = one(
         "STRIDED_SLICE",
-        [((3, 4, 5), "FLOAT32"), *given, np.array(step, np.int32)],
+        [((3, 4, 5), "FLOAT32"), *given],
         (expected.shape, "FLOAT32"),
         ("StridedSliceOptions", masks),
     )
-    np.testing.assert_array_equal(run(data, X, *(bounds if computed else []))[0], expected)
+    np.testing.assert_array_equal(run(data, X, *(bounds[place] for place in computed))[0], expected)
 
 
 def test_integers_are_padded_with_what_stands_for_zero() -> None:

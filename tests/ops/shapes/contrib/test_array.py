@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from support.infer_op import UNKNOWN_DIM, A, B, floats, infer_op, infer_shape, ints, plain, scalar
 
+from sardonyx import errors
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Shape
 from sardonyx.ops.fact import Fact, tensor
@@ -57,3 +59,9 @@ def test_aliases_of_the_standard() -> None:
     assert shape_of("GatherND", floats(4, 5), tensor(DataType.INT64, (A, 2))) == (A,)
     assert shape_of("Trilu", floats(A, B)) == (A, B)
     assert shape_of("NGramRepeatBlock", tensor(DataType.INT64, (A, B)), floats(A, 100)) == (A, 100)
+
+
+def test_a_metric_that_onnxruntime_lacks_is_not_implemented() -> None:
+    """CDist knows two, when the session is made."""
+    with pytest.raises(errors.NotImplemented, match="metric is 'minkowski'; only euclidean and sqeuclidean"):
+        shape_of("CDist", floats(A, 3), floats(B, 3), metric="minkowski")

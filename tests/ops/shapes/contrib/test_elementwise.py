@@ -27,6 +27,11 @@ def test_shape_is_that_of_the_first_input() -> None:
     assert shape_of("GatedAdd", floats(A, 4), floats(A, 4), floats(A, 1)) == (A, 4)
 
 
+def test_bias_shows_how_long_the_last_axis_is() -> None:
+    """Where the input does not say it."""
+    assert shape_of("FastGelu", floats(A, B), floats(4)) == (A, 4)
+
+
 def test_split_gelu_halves_the_last_axis() -> None:
     """One half gates the other."""
     assert shape_of("BiasSplitGelu", floats(A, 8), floats(8)) == (A, 4)

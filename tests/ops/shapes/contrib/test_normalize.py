@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.infer_op import A, B, dtype_of, floats, infer_op, infer_shape
+from support.infer_op import A, B, dtype_of, error_of, floats, infer_op, infer_shape
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Shape
@@ -39,6 +39,25 @@ def test_embed_layer_normalization_looks_up() -> None:
     table = tensor(DataType.UINT8, (1000, 64))
     (fact, _) = infer_op("QEmbedLayerNormalization", ids, ids, table, table, outputs=2, domain=MICROSOFT)
     assert (fact.dtype, fact.shape) == (DataType.FLOAT, (A, B, 64))
+
+
+def test_parameters_show_how_long_the_last_axis_is() -> None:
+    """Where the input or the table does not say it."""
+    facts = infer_op("SkipLayerNormalization", floats(A, B), floats(A, B), floats(8), outputs=4, domain=MICROSOFT)
+    assert facts[0].shape == facts[3].shape == (A, 8)
+    ids = tensor(DataType.INT32, (A, B))
+    tables = [floats(1000, A), None, None, floats(64)]
+    (fact, _) = infer_op("EmbedLayerNormalization", ids, ids, *tables, outputs=2, domain=MICROSOFT)
+    assert fact.shape == (A, B, 64)
+
+
+def test_a_residual_is_no_larger_than_the_input() -> None:
+    """It may broadcast to it; otherwise the model is refused."""
+    assert shape_of("SkipLayerNormalization", floats(2, 3, 8), floats(1, 3, 8), floats(8)) == (2, 3, 8)
+    assert shape_of("SkipLayerNormalization", floats(2, 3, 8), floats(3, 8), floats(8)) == (2, 3, 8)
+    for skip in (floats(4, 3, 8), floats(1, 2, 3, 8)):
+        message = error_of("SkipLayerNormalization", floats(2, 3, 8), skip, floats(8), domain=MICROSOFT)
+        assert "expected that of the input, [2, 3, 8], or one that broadcasts to it" in message
 
 
 def test_others_keep_the_shape() -> None:

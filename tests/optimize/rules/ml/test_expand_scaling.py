@@ -1,4 +1,4 @@
-"""Scaler, Binarizer, Imputer and Normalizer in operators of ai.onnx."""
+"""Scaler, Binarizer and Imputer in operators of ai.onnx."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from support.ml_models import ml_session, native
 from support.optimizing import apply_rule, declines, operators
 
 import sardonyx
-from sardonyx.optimize.rules.ml.expand_scaling import EXPAND_BINARIZER, EXPAND_IMPUTER, EXPAND_NORMALIZER, EXPAND_SCALER
+from sardonyx.optimize.rules.ml.expand_scaling import EXPAND_BINARIZER, EXPAND_IMPUTER, EXPAND_SCALER
 
 OPSET = "21, ai.onnx.ml 3"
 
@@ -89,30 +89,6 @@ def test_an_imputer_is_a_choice(kind, attributes):
 def test_an_imputer_that_does_not_fit_is_left_alone(kind, attributes, reason):
     """The reference provider refuses it, or knows better."""
     assert reason in declines(EXPAND_IMPUTER, text(f"Imputer(x) {{{attributes}}}", kind), opset=OPSET)
-
-
-@pytest.mark.parametrize("kind", ["double", "int32", "int64"])
-@pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])
-@pytest.mark.parametrize("shape", ["4,3", "3", "n,m"])
-def test_a_normalizer_is_a_reduction_and_a_division(kind, norm, shape):
-    """Along the last axis."""
-    _, fired = apply_rule(
-        EXPAND_NORMALIZER, text(f'Normalizer(x) {{norm = "{norm}"}}', kind, shape), opset=OPSET, symbols={"n": 2, "m": 5}
-    )
-    assert fired == 1
-
-
-@pytest.mark.parametrize(
-    ("node", "kind", "shape", "reason"),
-    [
-        ('Normalizer(x) {norm = "L3"}', "int64", "4,3", "norm=L3"),
-        ("Normalizer(x)", "double", "2,3,4", "shape"),
-        ("Normalizer(x)", "float", "4,3", "one kernel"),
-    ],
-)
-def test_a_normalizer_of_another_kind_is_left_alone(node, kind, shape, reason):
-    """The reference provider refuses it, or the CPU provider has it."""
-    assert reason in declines(EXPAND_NORMALIZER, text(node, kind, shape), opset=OPSET)
 
 
 def test_a_model_without_operators_of_ai_onnx_is_taken_apart_too():

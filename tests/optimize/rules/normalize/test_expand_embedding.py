@@ -3,6 +3,7 @@
 import pytest
 from support.optimizing import apply_rule, declines, operators
 
+from sardonyx.dtypes import DataType
 from sardonyx.optimize.rules.normalize.expand_embedding import EXPAND_EMBEDDING, EXPAND_EMBEDDING_MASK
 
 OPSET = "17, com.microsoft 1"
@@ -32,6 +33,16 @@ def test_fires_with_the_same_numbers(inputs, opset):
     assert operators(model)[-1] == "LayerNormalization"
 
 
+@pytest.mark.parametrize("inputs", ["i, k, w, p, t, g, b", "i, _, w, p, _, g, b, _, o"])
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_half_types_are_summed_in_float32(inputs, kind):
+    """What is gathered is cast, not the tables; the result is rounded once."""
+    model, fired = apply_rule(EXPAND_EMBEDDING, text(inputs, kind=kind), opset=OPSET)
+    assert fired == 1
+    assert operators(model)[-2:] == ["LayerNormalization", "Cast"]
+    assert all(value.dtype is not DataType.FLOAT for node in model.graph if node.op_type == "Gather" for value in node.outputs)
+
+
 @pytest.mark.parametrize("mask", ["", ", m"])
 def test_counts_of_the_mask(mask):
     """How many ones its rows have; zeros without a mask."""
@@ -43,7 +54,7 @@ def test_counts_of_the_mask(mask):
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"kind": "float16"}, "expected float"),
+        ({"kind": "double"}, "expected one of float"),
         ({"outputs": "y, c, s"}, "no match"),
         ({"outputs": "y, c"}, "no match"),
     ],

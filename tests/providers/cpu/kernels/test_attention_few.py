@@ -102,3 +102,58 @@ def test_bits_do_not_depend_on_threads_and_batch():
         np.testing.assert_array_equal(found, wanted)
     alone = cpu_session(CACHED, opset=23, threads=1).run(None, {name: array[1:2] for name, array in feeds.items()})
     np.testing.assert_array_equal(alone[0], whole[0][1:2])
+
+
+JOINT = """graph(q: float[b, 4, s, 12], k: float[b, 2, n, 12], v: float[b, 2, n, 12], past: float[2, b, 2, p, 12], rows: int64[b]) -> (
+    y, keys, values) {
+    picked = Gather(past, rows) {axis = 1}
+    one_key, one_value = Split(picked) {num_outputs = 2}
+    axis: int64[1] = [0]
+    pk = Squeeze(one_key, axis) pv = Squeeze(one_value, axis)
+    y, keys, values = Attention(q, k, v, _, pk, pv) }"""
+APART = """graph(q: float[b, 4, s, 12], k: float[b, 2, n, 12], v: float[b, 2, n, 10], m: float[b, 1, s, t],
+    pk: float[a, 2, p, 12], pv: float[a, 2, p, 10], rows: int64[b]) -> (y, keys, values) {
+    gk = Gather(pk, rows) gv = Gather(pv, rows)
+    y, keys, values = Attention(q, k, v, m, gk, gv) }"""
+
+
+def joint(S, P, rows=(2, 0, -1), N=None):
+    feeds = cached(3, S, P, N=N)
+    past = np.stack([feeds.pop("pk"), np.random.default_rng(9).standard_normal((3, 2, P, 12)).astype(np.float32)])
+    del feeds["pv"], feeds["m"]
+    return feeds | {"past": past, "v": feeds["v"].repeat(2, axis=3)[..., :12].copy(), "rows": np.array(rows)}
+
+
+def test_picked_rows_are_copied_once():
+    """Keys and values that a Gather picks for beams go from before it into the cache: there is no step that gathers."""
+    assert "Gather" not in steps_of(JOINT, opset=23)
+    same = APART.replace("float[a", "float[b")
+    assert "Gather" not in steps_of(same, opset=23)
+    assert "Gather" in steps_of(APART, opset=23)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_picked_rows_are_those_of_few_and_of_many_queries(together):
+    """In one session: a prompt without former keys, single tokens, some of both, and no queries."""
+    body = JOINT if together else APART.replace("float[a", "float[b")
+    session = cpu_session(body, opset=23)
+    for S, P, N in ((20, 0, None), (1, 20, None), (1, 300, None), (8, 30, None), (20, 290, None), (0, 7, 2), (1, 21, None)):
+        feeds = joint(S, P, N=N) if together else cached(3, S, P, N=N) | {"rows": np.array([2, 0, -1])}
+        for found, wanted in zip(session.run(None, feeds), reference(body, feeds, opset=23), strict=True):
+            np.testing.assert_allclose(found, wanted, atol=3e-6)
+
+
+@pytest.mark.parametrize("S", [1, 20])
+@pytest.mark.parametrize("rows", [(0, 3, 0), (0, 0, -4)])
+def test_rows_that_there_are_not_are_an_error(S, rows):
+    """Whether queries are few or many."""
+    with pytest.raises(InvalidArgument, match="name one that former runs did not have"):
+        run_cpu(JOINT, joint(S, 5, rows), opset=23)
+
+
+def test_picked_rows_that_are_given_out_are_gathered_too():
+    """A result of the model is made, whoever else reads before it."""
+    body = JOINT.replace("y, keys, values) {", "y, keys, values, picked) {", 1)
+    feeds = joint(1, 40)
+    for found, wanted in zip(run_cpu(body, feeds, opset=23), reference(body, feeds, opset=23), strict=True):
+        np.testing.assert_allclose(found, wanted, atol=3e-6)

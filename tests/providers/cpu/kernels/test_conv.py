@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from onnx import helper
 from support.channels_last import compare, compiled, model_of, nhwc, program_steps, random
+from support.cpu_run import LEVELS
+from support.wide_convolutions import compare_wide
 
 from sardonyx import InferenceSession
 from sardonyx.errors import InvalidArgument
@@ -81,6 +83,37 @@ def test_depthwise(attributes: dict[str, Any]) -> None:
     """Each channel by itself."""
     feeds = [{"x": random(n, 19, height, width)} for n, height, width in _SIZES if width > 4]
     compare(_model(["n", 19, "h", "w"], (19, 1, 3, 3), group=19, **attributes), feeds)
+
+
+@pytest.mark.parametrize("isa", ["", "avx2", "portable"])
+@pytest.mark.parametrize("members", [2, 4, 8, 16, 32])
+@pytest.mark.parametrize(
+    "attributes", [{"pads": [1, 1, 1, 1]}, {"auto_pad": "SAME_UPPER", "strides": [2, 2]}, {"dilations": [1, 2]}]
+)
+def test_groups_of_as_many_channels_in_as_out(
+    members: int, attributes: dict[str, Any], isa: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small ones lie side by side in vectors, others fill tiles."""
+    if isa:
+        monkeypatch.setenv("SARDONYX_ISA", isa)
+    feeds = [{"x": random(n, 96, height, width)} for n, height, width in _SIZES if width > 4]
+    compare(_model(["n", 96, "h", "w"], (96, members, 3, 3), group=96 // members, relu=True, **attributes), feeds)
+
+
+@pytest.mark.parametrize("isa", ["", "avx2", "portable"])
+@pytest.mark.parametrize("w", [(38, 1, 3, 3), (76, 1, 3, 3), (304, 1, 3, 3), (57, 1, 3, 3)])
+def test_each_channel_may_make_several(w: tuple[int, ...], isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A multiplier that vectors are cut into, and one that they are not; nothing behind the last channel is read."""
+    if isa:
+        monkeypatch.setenv("SARDONYX_ISA", isa)
+    feeds = [{"x": random(n, 19, height, width)} for n, height, width in _SIZES]
+    compare(_model(["n", 19, "h", "w"], w, group=19, pads=[1, 1, 1, 1], relu=True), feeds)
+
+
+@pytest.mark.parametrize(("w", "group"), [((24, 4, 7), 6), ((24, 2, 41), 12), ((24, 8, 45), 3)])
+def test_small_groups_along_one_axis(w: tuple[int, ...], group: int) -> None:
+    """Windows short enough by lines, longer ones, and longer sums, by tiles."""
+    compare(_model(["n", 24, "t"], w, group=group, pads=[w[-1] // 2] * 2), [{"x": random(2, 24, 61)}, {"x": random(1, 24, 3)}])
 
 
 def test_depthwise_along_one_axis() -> None:
@@ -217,3 +250,27 @@ def test_axes_without_elements_have_the_places_of_their_padding(w: tuple[int, ..
     C, groups = (w[1], 1) if w[1] > 1 else (w[0], w[0])
     model = _model(["n", C, "h", "w"], w, group=groups, pads=pads)
     compare(model, [{"x": random(2, C, *size)} for size in ((0, 7), (7, 0), (0, 0))] if pads[1] else [{"x": random(2, C, 0, 7)}])
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize(
+    ("w", "attributes"),
+    [
+        ((33, 16, 1, 1), {}),
+        ((20, 16, 3, 3), {"pads": [0, 1, 2, 1], "strides": [2, 1], "dilations": [1, 2]}),
+        ((3, 16, 3, 2), {"auto_pad": "SAME_LOWER"}),
+        ((24, 4, 3, 3), {"pads": [1, 1, 1, 1], "group": 4}),
+        ((16, 1, 3, 3), {"pads": [1, 1, 1, 1], "group": 16}),
+    ],
+)
+def test_float64(w: tuple[int, ...], attributes: dict[str, Any], isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums are float64, with filters that are constants or computed."""
+    monkeypatch.setenv("SARDONYX_ISA", isa)
+    for computed in (False, True):
+        compare_wide("Conv", (16, 9, 7), w, w[0], computed=computed, **attributes)
+
+
+def test_float64_along_one_axis_and_three() -> None:
+    """Few channels have no border of their own."""
+    compare_wide("Conv", (3, 41), (20, 3, 10), 20, strides=[5], pads=[3, 2])
+    compare_wide("Conv", (2, 5, 6, 7), (18, 2, 3, 3, 2), 18, pads=[1, 1, 1, 0, 1, 1], strides=[1, 2, 1])

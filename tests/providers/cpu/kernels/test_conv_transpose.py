@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from onnx import helper
 from support.channels_last import compare, compiled, model_of, nhwc, random
+from support.cpu_run import LEVELS
+from support.wide_convolutions import compare_wide
 
 from sardonyx import InferenceSession
 from sardonyx.errors import InvalidArgument
@@ -79,3 +81,20 @@ def test_too_many_phases_are_left_to_the_reference() -> None:
     """Each would be a step of its own."""
     model = _model([1, 2, 3, 3], (2, 2, 9, 9), strides=[9, 9])
     assert "64 phases" in next(iter(InferenceSession(model, providers=[nhwc()]).explain()[0].declined.values()))
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize(
+    ("w", "attributes"),
+    [
+        ((20, 33, 2, 2), {"strides": [2, 2]}),
+        ((20, 33, 3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1], "output_padding": [1, 1]}),
+        ((20, 6, 3, 4), {"strides": [2, 2], "group": 4}),
+        ((20, 1, 3, 4), {"strides": [3, 2], "pads": [1, 0, 0, 1], "group": 20}),
+    ],
+)
+def test_float64(w: tuple[int, ...], attributes: dict[str, Any], isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums are float64, with filters that are constants or computed."""
+    monkeypatch.setenv("SARDONYX_ISA", isa)
+    for computed in (False, True):
+        compare_wide("ConvTranspose", (20, 9, 7), w, w[1] * attributes.get("group", 1), computed=computed, **attributes)

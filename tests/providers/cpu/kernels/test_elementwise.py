@@ -19,7 +19,7 @@ _UNARY = (
 _BINARY = ["Add", "Div", "Max", "Mean", "Min", "Mul", "PRelu", "Pow", "Sub", "Sum"]
 _COMPARISONS = ["Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"]
 _BITS = ["BitwiseAnd", "BitwiseOr", "BitwiseXor"]
-_OTHERS = {"And", "BitwiseNot", "Cast", "Clip", "IsInf", "IsNaN", "Mod", "Not", "Or", "Swish", "Where", "Xor"}
+_OTHERS = {"And", "BitwiseNot", "Cast", "Clip", "IsInf", "IsNaN", "Mod", "Not", "Or", "SwiGLU", "Swish", "Where", "Xor"}
 
 
 def _x(*shape: int, seed: int = 0) -> Array:
@@ -235,8 +235,58 @@ def test_what_is_declined(body: str, opset: int) -> None:
     assert declined(body, opset=opset)
 
 
+@pytest.mark.parametrize(
+    "node", ["Celu(x) {alpha = 0.0}", "Celu(x) {alpha = inf}", "Celu(x) {alpha = nan}", 'Gelu(x) {approximate = "x"}']
+)
+def test_attributes_that_mean_no_function_are_declined(node: str) -> None:
+    """What their formulas give, or why they give nothing, is the reference provider's matter."""
+    name = node.split("{")[1].split()[0]
+    assert f"{name}=" in declined(f"graph(x: float[2]) -> (y: float[2]) {{ y = {node} }}")[0]
+
+
 def test_hundreds_of_inputs_are_declined() -> None:
     """A kernel has an argument for each: the reference provider takes what has more than 128."""
     inputs = ", ".join(f"x{i}: float[2]" for i in range(129))
     names = ", ".join(f"x{i}" for i in range(129))
     assert "129 inputs" in declined(f"graph({inputs}) -> (y: float[2]) {{ y = Max({names}) }}")[0]
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize(
+    "shapes", [("n,3", "3"), ("n,4", "n,1"), ("2,n,2", "n,2"), ("2,n,5", "2,1,5"), ("n,7", "1,1"), ("n,4", "1,4")]
+)
+@pytest.mark.parametrize("kind", ["float", "float16", "double", "int64", "int8"])
+def test_short_rows_that_are_broadcast(kind: str, shapes: tuple[str, str], isa: str) -> None:
+    """Several share a vector, whatever their number, as the reference provider has them; division by nothing does no harm."""
+    first, second = shapes
+    body = f"""graph(x: {kind}[{first}], w: {kind}[{second}]) -> (y: {kind}[{first}], z: bool[{first}]) {{
+        p = Mul(x, w) y = Div(p, w) z = Equal(x, w) }}"""
+    session = cpu_session(body, isa=isa)
+    for n in (1, 2, 9, 70):
+        rng = np.random.default_rng(n)
+        feed = {
+            name: rng.integers(1, 6, [n if dim == "n" else int(dim) for dim in text.split(",")]).astype(DataType.parse(kind).numpy)
+            for name, text in (("x", first), ("w", second))
+        }
+        for found, expected in zip(session.run(None, feed), reference(body, feed), strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("kind", ["float", "double", "float16", "bfloat16"])
+@pytest.mark.parametrize("alpha", ["", " {alpha = 1.7}"])
+def test_swiglu(alpha: str, kind: str) -> None:
+    """Swish(a) b, of two tensors of one shape; half types are rounded once."""
+    body = f"graph(a: {kind}[n, 3], b: {kind}[n, 3]) -> (y) {{ y = SwiGLU(a, b){alpha} }}"
+    dtype = DataType[{"double": "DOUBLE"}.get(kind, kind.upper())].numpy
+    feeds = {"a": _x(7, 3).astype(dtype), "b": _x(7, 3, seed=1).astype(dtype)}
+    exact = reference(body, feeds, opset=28)[0].astype(np.float64)
+    step = {"float": 2e-6, "double": 1e-14, "float16": 2**-10, "bfloat16": 2**-7}[kind]
+    found = run_cpu(body, feeds, opset=28)[0]
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found.astype(np.float64), exact, rtol=step, atol=step)
+
+
+def test_swiglu_broadcasts_nothing() -> None:
+    """Shapes that are not known to be one are left to others."""
+    body = "graph(a: float[n, 3], b: float[m, 3]) -> (y) { y = SwiGLU(a, b) }"
+    assert "not known to be one" in declined(body, opset=28)[0]

@@ -231,6 +231,44 @@ def test_other_forms_are_left_to_the_reference(attributes: dict[str, Any]) -> No
     assert "is set" in placement.declined["CPUExecutionProvider"]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "shape"),
+    [
+        ("k", (2, 2, 4)),
+        ("k", ("b", 2, 4)),
+        ("v", (1, 3, 4)),
+        ("a", (1, 2, 2, 4)),
+        ("b", (2, 1, 2, 4)),
+        ("b", ("b", 1, "p", 4)),
+        ("t", (2,)),
+        ("n", (2,)),
+    ],
+)
+def test_sizes_that_kernels_take_for_one_must_be_one(wrong: str, shape: tuple[int | str, ...]) -> None:
+    """Where they differ, or may, the reference provider says so; nothing beyond a buffer is read or written."""
+    shapes: dict[str, tuple[int | str, ...]] = {
+        "q": (1, 2, 8),
+        "k": (1, 2, 4),
+        "v": (1, 2, 4),
+        "a": (1, 1, 2, 4),
+        "b": (1, 1, 2, 4),
+    }
+    shapes |= {"t": (1,), "n": ()} | {wrong: shape}
+    inputs = [helper.make_tensor_value_info(name, 6 if name in "tn" else 1, dims) for name, dims in shapes.items()]
+    node = helper.make_node(
+        "GroupQueryAttention", list(shapes), ["y", "c", "d"], domain="com.microsoft", num_heads=2, kv_num_heads=1
+    )
+    outputs = [helper.make_empty_tensor_value_info(name) for name in ("y", "c", "d")]
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    made = helper.make_model(helper.make_graph([node], "g", inputs, outputs), opset_imports=opsets, ir_version=8)
+    session = InferenceSession(made.SerializeToString())
+    assert [placement.provider for placement in session.explain()][-1] == "ReferenceExecutionProvider"
+    sizes = {name: [3 if isinstance(dim, str) else dim for dim in dims] for name, dims in shapes.items()}
+    feed = {name: np.full(size, 2, np.int32 if name in "tn" else np.float32) for name, size in sizes.items()}
+    with pytest.raises(InvalidArgument, match="GroupQueryAttention"):
+        session.run(None, feed)
+
+
 @pytest.mark.parametrize("rotary", [False, True])
 @pytest.mark.parametrize(("S", "lengths"), [(1, [5, 9]), (3, [12, 4]), (10, [10, 10])])
 def test_past_and_present_may_be_one_buffer(rotary: bool, S: int, lengths: list[int]) -> None:

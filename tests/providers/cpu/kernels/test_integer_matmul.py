@@ -155,6 +155,19 @@ def test_QGemm_adds_C_to_the_sums(bias: tuple[int, ...] | None, constants: tuple
         _check(_Case("QGemm", floats, [index for index in constants if index < len(floats)], transB=transposed))
 
 
+@pytest.mark.parametrize("shape", [(12, 7), (1, 9), (65, 33)], ids=str)
+@pytest.mark.parametrize("constants", [(1, 2, 3, 4, 5, 7, 8), ()], ids=["constant", "computed"])
+def test_QGemm_takes_A_transposed(shape: tuple[int, int], constants: tuple[int, ...]) -> None:
+    """Of either sign, beside B transposed or not, with C for each element, quantized and as floats."""
+    for kind, transposed in itertools.product(_KINDS, (0, 1)):
+        K, M = shape
+        a, b = _numbers(kind, K, M), _numbers(np.int8, *((70, K) if transposed else (K, 70)), seed=1)
+        inputs = _quantized("QGemm", a, b, ((), (70,)), kind, bias=(M, 70))
+        _check(_Case("QGemm", inputs, constants, transA=1, transB=transposed))
+        floats = inputs[:-2]
+        _check(_Case("QGemm", floats, [index for index in constants if index < len(floats)], transA=1, transB=transposed))
+
+
 @pytest.mark.parametrize("constant", [True, False], ids=["constant", "computed"])
 @pytest.mark.parametrize("with_bias", [False, True])
 def test_MatMulIntegerToFloat_scales_the_sums(with_bias: bool, constant: bool) -> None:

@@ -25,9 +25,7 @@ def test_zero_points_move_with_the_sign(dtype: DataType, signed: bool, found: in
 
 
 def _constant(array: np.ndarray) -> Value:
-    value = Value(TensorType(DataType.from_numpy(array.dtype), array.shape))
-    value.constant = Tensor.from_array(array)
-    return value
+    return Value("", TensorType(DataType.from_numpy(array.dtype), array.shape), Tensor.from_array(array))
 
 
 @pytest.mark.parametrize("stored", [Stored(True), Stored(False), Stored(True, lifted=True)])

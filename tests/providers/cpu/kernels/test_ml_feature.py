@@ -89,6 +89,20 @@ def test_rows_are_normalized(norm, columns):
             np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])
+@pytest.mark.parametrize(("kind", "dtype"), [("double", np.float64), ("int32", np.int32), ("int64", np.int64)])
+def test_rows_of_other_types_are_normalized_in_double(kind, dtype, norm):
+    """Short and long ones, of numbers as large and as small as the type has, and of zeros."""
+    text = f'graph(x: {kind}[n,m]) -> (y: float[n,m]) {{ y = ai.onnx.ml.Normalizer(x) {{norm = "{norm}"}} }}'
+    ours, reference = ml_session(text), ml_session(text, is_reference=True)
+    assert native(ours)
+    for columns in (1, 2, 3, 8, 20, 70):
+        x = (np.random.default_rng(columns).standard_normal((40, columns)) * 1000).astype(dtype)
+        x[1] = 0
+        x[2, 0] = np.iinfo(dtype).max if dtype is not np.float64 else 5e-310
+        np.testing.assert_allclose(ours.run(None, {"x": x})[0], reference.run(None, {"x": x})[0], rtol=3e-7)
+
+
 def test_a_vector_is_one_row_to_a_normalizer():
     """And its last axis is all of it."""
     text = 'graph(x: float[m]) -> (y: float[m]) { y = ai.onnx.ml.Normalizer(x) {norm = "L1"} }'

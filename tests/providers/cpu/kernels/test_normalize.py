@@ -221,3 +221,16 @@ def test_float64(node: str, length: int, isa: str) -> None:
         s: double[{length}] = [{scale}] c: double[4] = [1.0, 2.0, 3.0, 4.0] y = {node} }}"""
     feeds = {"x": np.random.default_rng(0).standard_normal((2, 4, length)) + 3}
     assert_close(run_cpu(body, feeds, opset=23, isa=isa)[0], reference(body, feeds, opset=23)[0], 1e-12)
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("kind", ["float", "double"])
+@pytest.mark.parametrize("p", [1, 2])
+def test_short_rows_are_divided_by_their_norms(p: int, kind: str, isa: str) -> None:
+    """Of each length around those of vectors, and a row of zeros stays one; what follows is computed in the store."""
+    body = f"graph(x: {kind}[n,m]) -> (y: {kind}[n,m]) {{ u = LpNormalization(x) {{p = {p}}} y = Neg(u) }}"
+    session = cpu_session(body, isa=isa)
+    for columns in (1, 2, 3, 4, 7, 8, 9, 15, 16, 17):
+        x = np.random.default_rng(columns).standard_normal((37, columns)).astype("f4" if kind == "float" else "f8")
+        x[5] = 0
+        assert_close(session.run(None, {"x": x})[0], reference(body, {"x": x})[0], 4e-7)

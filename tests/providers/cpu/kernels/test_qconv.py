@@ -71,6 +71,7 @@ def test_two_axes(w: tuple[int, ...], attributes: dict[str, Any], kind: Any) -> 
         ((70, 80, 3, 3), {"pads": [1, 1, 1, 1], "strides": [2, 1]}),
         ((20, 3, 5, 5), {"pads": [2, 2, 2, 2]}),
         ((24, 4, 3, 2), {"group": 4, "dilations": [1, 2]}),
+        ((40, 1, 3, 3), {"group": 20}),
     ],
 )
 @pytest.mark.parametrize("kind", [np.uint8, np.int8])
@@ -101,6 +102,20 @@ def test_three_axes(C: int) -> None:
     """Volumes."""
     model = _model(["n", C, "d", "h", "w"], _constants(random_bytes(np.int8, 18, C, 3, 3, 2)), pads=[1, 1, 1, 0, 1, 1])
     equal(model, [{"x": random_bytes(np.uint8, 2, C, 5, 6, 7)}, {"x": random_bytes(np.uint8, 1, C, 3, 4, 4)}])
+
+
+@pytest.mark.parametrize(
+    ("w", "group"),
+    [((16, 1, 3, 3, 2), 16), ((40, 1, 3, 3), 20), ((12, 1, 3, 2), 3), ((32, 2, 3, 3), 32), ((30, 3, 3, 1), 10), ((35, 2, 1, 1), 5)],
+)
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+def test_groups_of_few_channels(w: tuple[int, ...], group: int, kind: Any) -> None:
+    """Groups that are computed together, with a zero point for each filter."""
+    constants, C = _constants(random_bytes(np.int8, *w), kind, kind, zero=99), w[1] * group
+    constants["wz"] = random_bytes(np.int8, w[0], seed=3)
+    spatial = ["d", "h", "w"][5 - len(w) :]
+    model = _model(["n", C, *spatial], constants, group=group, pads=[1, *[0] * (len(w) - 3)] * 2)
+    equal(model, [{"x": random_bytes(kind, n, C, *(5, 7, 4)[: len(w) - 2])} for n in (1, 2)])
 
 
 @pytest.mark.parametrize(("w", "group"), [((20, 16, 3), 1), ((24, 4, 5), 4), ((20, 1, 9), 20)])
@@ -243,6 +258,54 @@ def test_scales_that_the_run_shows(w: tuple[int, ...], computed: list[str], kind
     inputs = {"x": (kind, ["n", C, "h", "w"]), **{name: (array.dtype.type, array.shape) for name, array in fed.items()}}
     model = quantized_model([node], inputs, constants, kind)
     equal(model, [{**feed, **fed} for feed in _feeds(C, kind)])
+
+
+_COMPUTED = [
+    ((33, 16, 1, 1), {}),
+    ((70, 6, 3, 3), {"pads": [1, 1, 1, 1]}),
+    ((20, 3, 5, 5), {"pads": [2, 2, 2, 2], "strides": [2, 2]}),
+    ((20, 16, 3, 2), {"dilations": [1, 2]}),
+    ((24, 4, 3, 3), {"group": 4}),
+    ((40, 1, 3, 3), {"group": 20, "pads": [1, 0, 1, 0]}),
+    ((33, 1, 3, 5), {"group": 33, "pads": [1, 2, 1, 2]}),
+]
+
+
+@pytest.mark.parametrize(("w", "attributes"), _COMPUTED)
+@pytest.mark.parametrize("x", [np.uint8, np.int8])
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+def test_filters_that_the_run_makes(w: tuple[int, ...], attributes: dict[str, Any], x: Any, kind: Any) -> None:
+    """Packed in each run, of either sign, with zero points that are constants or fed, and one for each filter."""
+    C = w[1] * attributes.get("group", 1)
+    constants = _constants(random_bytes(kind, *w), x, x, zero=9, w_zero=3)
+    constants["wz"] = random_bytes(kind, w[0], seed=3)
+    fed = {name: np.asarray(constants.pop(name)) for name in ("w", "xz")}
+    node = helper.make_node("QLinearConv", [*_INPUTS, "b"], ["y"], **attributes)
+    inputs = {"x": (x, ["n", C, "h", "w_"]), **{name: (array.dtype.type, array.shape) for name, array in fed.items()}}
+    other = {"w": random_bytes(kind, *w, seed=5), "xz": x(0)}
+    equal(quantized_model([node], inputs, constants, x), [{**feed, **made} for feed in _feeds(C, x) for made in (fed, other)])
+    for zeros in ([], ["z"]):
+        plain = helper.make_node("ConvInteger", ["x", "w", *zeros], ["y"], **attributes)
+        numbers = dict.fromkeys(zeros, x(7))
+        model = quantized_model([plain], {name: inputs[name] for name in ("x", "w")}, numbers, np.int32)
+        equal(model, [{**feed, "w": fed["w"]} for feed in _feeds(C, x)])
+
+
+@pytest.mark.parametrize(("w", "attributes"), _COMPUTED[1:6:2])
+def test_filters_that_the_run_makes_in_matrix_tiles(
+    w: tuple[int, ...], attributes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a processor with AMX, emulated, between unmapped pages."""
+    monkeypatch.setenv("SARDONYX_GUARD", "1")
+    C, constants = w[1] * attributes.get("group", 1), _constants(random_bytes(np.int8, *w), w_zero=3)
+    feeds = [{"x": random_bytes(np.uint8, 1, C, 9, 7), "w": constants.pop("w")}]
+    node = helper.make_node("QLinearConv", [*_INPUTS, "b"], ["y"], **attributes)
+    content = quantized_model([node], {"x": (np.uint8, ["n", C, "h", "w_"]), "w": (np.int8, w)}, constants, np.uint8)
+    (wanted,) = InferenceSession(content, providers=["ReferenceExecutionProvider"]).run(None, feeds[0])
+    for threads in (1, 2):
+        session = InferenceSession(content, providers=[CpuProvider(TILES, threads)])
+        assert {place.precision for place in session.explain()} >= {"8-bit integers, sums in int32"}
+        np.testing.assert_array_equal(session.run(None, feeds[0])[0], wanted)
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (3,)])

@@ -177,3 +177,34 @@ def test_kept_ratios(policy: str, mode: str) -> None:
             s: int64[2] = [{sizes}]
             y = Resize(x, _, _, s) {{mode = "{mode}", keep_aspect_ratio_policy = "{policy}", axes = [2, 3]}} }}"""
         _close(body, (1, 2, 9, 11))
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize(
+    ("mode", "kind"), [*(("linear", kind) for kind in ("uint8", "int8", "uint16", "int16")), ("cubic", "uint8"), ("cubic", "int8")]
+)
+def test_integers_are_blended_as_floats(mode: str, kind: str, isa: str) -> None:
+    """And cut off: each the reference's own where floats are exact, with weights of few bits; cubic ones are saturated."""
+    limits = np.iinfo(kind)
+    x = np.random.default_rng(3).integers(limits.min, limits.max + 1, (2, 3, 9, 17)).astype(kind)
+    x[:, 1] = np.where(x[:, 1] > 0, limits.max, limits.min)
+    for scales in ("[1, 1, 2, 4]", "[1, 1, 1, 0.5]", "[1, 2, 2, 1]"):
+        body = f'graph(x: {kind}[N, C, H, W]) -> (y) {{ s: float[4] = {scales} y = Resize(x, _, s) {{mode = "{mode}"}} }}'
+        (found,), (wanted,) = cpu_session(body, isa=isa).run(None, {"x": x}), reference(body, {"x": x})
+        assert found.dtype == kind
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_integers_under_stretched_filters_are_rounded() -> None:
+    """To nearest, ties to even, as the reference's."""
+    x = np.random.default_rng(3).integers(0, 256, (1, 2, 8, 8), np.uint8)
+    body = 'graph(x: uint8[1, 2, 8, 8]) -> (y) { s: float[4] = [1, 1, 0.5, 0.25] y = Resize(x, _, s) {mode = "linear", antialias = 1} }'
+    (found,), (wanted,) = cpu_session(body).run(None, {"x": x}), reference(body, {"x": x})
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_integers_of_an_image_that_keeps_its_size_are_a_view() -> None:
+    """Nothing is converted."""
+    body = 'graph(x: uint8[1, 2, 8, 8]) -> (y) { s: float[4] = [1, 1, 1, 1] y = Resize(x, _, s) {mode = "linear"} }'
+    x = np.arange(128, dtype=np.uint8).reshape(1, 2, 8, 8)
+    np.testing.assert_array_equal(cpu_session(body).run(None, {"x": x})[0], x)

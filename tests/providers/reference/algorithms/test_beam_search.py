@@ -8,6 +8,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.providers.reference.algorithms.beam_search import BeamSettings, best_places, log_softmax, search_beams
+from sardonyx.providers.reference.algorithms.generation_decoders import NextScores
 from sardonyx.providers.reference.algorithms.generation_scores import ScoreRules
 
 END, PAD = 0, 9
@@ -20,15 +21,22 @@ PROBABILITIES = np.array([[0.1, 0.5, 0.2, 0.2], [0.6, 0.1, 0.1, 0.2], [0.1, 0.2,
 class Table:
     """The next token's probabilities hang on the last token alone."""
 
-    def __init__(self, rows: int) -> None:
-        self.rows = rows
+    def __init__(self, rows: int, *, ranks: bool = False) -> None:
+        self.rows, self.ranks = rows, ranks
 
-    def start(self) -> Array:
-        return np.tile(np.log(PROBABILITIES[2]), (self.rows, 1)).astype(np.float32)
+    def start(self) -> NextScores:
+        return self.after(np.full(self.rows, 2))
 
-    def advance(self, tokens: Array, pick: Array, sequences: Array) -> Array:
+    def advance(self, tokens: Array, pick: list[int], sequences: Array) -> NextScores:
         assert (sequences[:, -1] == tokens).all()
-        return np.log(PROBABILITIES[np.minimum(tokens, 3)]).astype(np.float32)
+        return self.after(tokens)
+
+    def after(self, tokens: Array) -> NextScores:
+        scores = np.log(PROBABILITIES[np.minimum(tokens, 3)]).astype(np.float32)
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :3]
+        best = [order, np.take_along_axis(log_softmax(scores), order, axis=1)]
+        raw = np.full_like(scores, np.nan) if self.ranks else scores
+        return NextScores(raw[:, None], best if self.ranks else ())
 
 
 def best(length: int, settings: BeamSettings) -> list[tuple[float, list[int]]]:
@@ -64,6 +72,41 @@ def test_batch_elements_do_not_meddle() -> None:
     alone = search_beams(Table(2), ScoreRules(end=END), prompt[:1], SETTINGS)
     for element in range(3):
         np.testing.assert_array_equal(found.sequences[element], alone.sequences[0])
+
+
+def test_what_a_graph_ranked_is_enough() -> None:
+    """Where no rule changes scores, the best tokens of each row give what all scores give, which are not read."""
+    settings = dataclasses.replace(SETTINGS, keeps_scores=False, max_length=7)
+    prompt = np.array([[2], [3], [1]])
+    ranked = search_beams(Table(6, ranks=True), ScoreRules(end=END), prompt, settings)
+    searched = search_beams(Table(6), ScoreRules(end=END), prompt, settings)
+    np.testing.assert_array_equal(ranked.sequences, searched.sequences)
+    np.testing.assert_array_equal(ranked.scores, searched.scores)
+
+
+def test_an_end_that_comes_too_early_is_left_out_of_what_was_ranked() -> None:
+    """The other tokens are enough; the search finds what all scores give."""
+    settings = dataclasses.replace(SETTINGS, keeps_scores=False, max_length=7)
+    prompt, rules = np.array([[2], [1]]), ScoreRules(end=END, min_length=4)
+    ranked = search_beams(Table(4, ranks=True), rules, prompt, settings)
+    searched = search_beams(Table(4), rules, prompt, settings)
+    np.testing.assert_array_equal(ranked.sequences, searched.sequences)
+    np.testing.assert_array_equal(ranked.scores, searched.scores)
+    assert (ranked.sequences[:, :, :4] != PAD).all()
+
+
+def test_rules_read_all_scores() -> None:
+    """A rule that may change scores is applied to those of all tokens, whatever was ranked."""
+    settings = dataclasses.replace(SETTINGS, keeps_scores=False)
+    found = search_beams(Table(2, ranks=True), ScoreRules(end=END, temperature=2.0), np.array([[2]]), settings)
+    assert np.isnan(found.scores).all()
+
+
+def test_paths_are_kept_where_they_are_asked_for() -> None:
+    """One step for each token that the decoder read; none otherwise."""
+    search = dataclasses.replace(SETTINGS, keeps_paths=True, early_stopping=True)
+    assert search_beams(Table(2), ScoreRules(end=END), np.array([[2]]), search).paths.shape[2] > 0
+    assert search_beams(Table(2), ScoreRules(end=END), np.array([[2]]), SETTINGS).paths.shape == (1, 2, 0)
 
 
 def test_early_stopping_takes_the_first_that_end() -> None:

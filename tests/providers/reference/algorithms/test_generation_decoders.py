@@ -10,7 +10,7 @@ import pytest
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Graph, TensorType, Value
-from sardonyx.providers.reference.algorithms.generation_decoders import LanguageModel
+from sardonyx.providers.reference.algorithms.generation_decoders import LanguageModel, NextScores
 
 INT, FLOAT = DataType.INT32, DataType.FLOAT
 
@@ -33,6 +33,13 @@ class Recorder:
         return [np.zeros((rows, length, 5), np.float32), np.zeros((2, rows, 2, inputs[3].shape[3] + length, 4), np.float32)]
 
 
+class Ranking(Recorder):
+    """A body that gives the best token, too."""
+
+    def __call__(self, *inputs: Any) -> list[Any]:
+        return [*super().__call__(*inputs), np.array([[4]])]
+
+
 def make(body: Recorder) -> LanguageModel:
     prompt, mask = np.array([[0, 3, 4]]), np.array([[0, 1, 1]], np.int32)
     return LanguageModel(body, None, prompt, mask, 1, 8)
@@ -43,8 +50,8 @@ def test_padding_has_no_position() -> None:
     body = Recorder()
     model = make(body)
     model.start()
-    model.advance(np.array([2]), np.array([0]), np.zeros((1, 4)))
-    model.advance(np.array([1]), np.array([0]), np.zeros((1, 5)))
+    model.advance(np.array([2]), [0], np.zeros((1, 4)))
+    model.advance(np.array([1]), [0], np.zeros((1, 5)))
     assert [step["position_ids"].tolist() for step in body.fed] == [[[0, 0, 1]], [[2]], [[3]]]
     assert [step["attention_mask"].shape[1] for step in body.fed] == [3, 4, 5]
     assert [step["past_0"].shape[3] for step in body.fed] == [0, 3, 4]
@@ -55,10 +62,49 @@ def test_a_graph_with_buffers_is_told_how_much_of_them_counts() -> None:
     body = Recorder("past_sequence_length", "cache_indirection")
     model = make(body)
     model.start()
-    model.advance(np.array([2]), np.array([0]), np.zeros((1, 4)))
+    model.advance(np.array([2]), [0], np.zeros((1, 4)))
     assert body.fed[0]["past_0"].shape == (2, 1, 2, 8, 4)
     assert [step["past_sequence_length"].tolist() for step in body.fed] == [[0], [3]]
     assert body.fed[0]["cache_indirection"].shape == (1, 1, 8)
+
+
+def test_a_prompt_is_read_once_for_all_beams() -> None:
+    """The rows of a batch element begin alike: its past is repeated for them."""
+    body = Recorder()
+    prompt, mask = np.array([[3, 4], [0, 5]]), np.array([[1, 1], [0, 1]], np.int32)
+    model = LanguageModel(body, None, prompt, mask, 3, 8)
+    assert model.start().logits.shape == (6, 5)
+    model.advance(np.arange(6, dtype=np.int32), [0, 0, 1, 3, 4, 5], np.zeros((6, 3)))
+    assert [step["input_ids"].shape for step in body.fed] == [(2, 2), (6, 1)]
+    assert body.fed[1]["past_0"].shape == (2, 6, 2, 2, 4)
+    assert body.fed[1]["attention_mask"].tolist() == [[1, 1, 1]] * 3 + [[0, 1, 1]] * 3
+    assert body.fed[1]["position_ids"].ravel().tolist() == [2] * 3 + [1] * 3
+
+
+def test_a_graph_that_picks_rows_is_fed_which() -> None:
+    """The states stay where they are."""
+    body = Recorder("sardonyx.rows")
+    prompt, mask = np.array([[3, 4]]), np.array([[1, 1]], np.int32)
+    model = LanguageModel(body, None, prompt, mask, 2, 8)
+    model.start()
+    model.advance(np.array([1, 2]), [1, 1], np.zeros((2, 3)))
+    assert [step["sardonyx.rows"].tolist() for step in body.fed] == [[0], [1, 1]]
+
+
+def test_what_a_graph_ranks_comes_behind_its_states() -> None:
+    """The outputs from the best tokens on are none that the next step reads."""
+    body = Ranking()
+    body.graph.add_output(Value("sardonyx.best_tokens"))
+    model = make(body)
+    assert [array.tolist() for array in model.start().best] == [[[4]]]
+    model.advance(np.array([2]), [0], np.zeros((1, 4)))
+    assert body.fed[1]["past_0"].shape == (2, 1, 2, 3, 4)
+
+
+def test_logits_have_three_dimensions() -> None:
+    """Others are an error that gives their shape."""
+    with pytest.raises(InvalidArgument, match=r"logits have shape \(2, 5\)"):
+        NextScores(np.zeros((2, 5), np.float32)).logits  # noqa: B018  # reading it is what raises
 
 
 def test_states_must_be_declared() -> None:

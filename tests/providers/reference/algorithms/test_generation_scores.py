@@ -83,3 +83,15 @@ def test_unknown_tokens_are_refused() -> None:
     """A sequence with a token that the scores do not have names it."""
     with pytest.raises(InvalidArgument, match="tokens run from 1 to 9; the vocabulary has 6"):
         applied(ScoreRules(end=0, repetition_penalty=2.0), [1, 9])
+
+
+def test_rules_say_where_they_change_no_score() -> None:
+    """But for that of an end which comes too early, of which they say so by itself."""
+    assert ScoreRules(end=1, min_length=5).is_idle(3, step=0)
+    assert ScoreRules(end=1, min_length=5).forbids_end(4)
+    assert not ScoreRules(end=1, min_length=5).forbids_end(5)
+    assert not ScoreRules(end=1, repetition_penalty=1.1).is_idle(3, step=0)
+    assert not ScoreRules(end=1, no_repeat_ngram_size=2).is_idle(2, step=0)
+    assert ScoreRules(end=1, no_repeat_ngram_size=2).is_idle(1, step=0)
+    assert not ScoreRules(end=1, forced=np.array([[3]])).is_idle(1, step=0)
+    assert ScoreRules(end=1, forced=np.array([[3]])).is_idle(2, step=1)

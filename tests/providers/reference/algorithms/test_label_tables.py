@@ -1,6 +1,7 @@
 """Facts about looking keys up for whole arrays."""
 
 import numpy as np
+import pytest
 
 from sardonyx.providers.reference.algorithms.label_tables import looked_up, table_of
 
@@ -28,3 +29,13 @@ def test_an_empty_table_knows_nothing():
     """Every element is at -1; no elements give none."""
     assert looked_up(table_of(np.zeros(0, np.int64)), np.array([1])).tolist() == [-1]
     assert looked_up(table_of(np.array(["a"], object)), np.zeros((0, 2), object)).shape == (0, 2)
+
+
+def test_what_is_no_string_is_refused_among_strings():
+    """Whoever looks up what a user gave has to make texts of it first."""
+    table = table_of(np.array(["a"], object))
+    for element in (1, 1.5, None, b"a", ["a"]):
+        elements = np.empty(1, object)
+        elements[0] = element
+        with pytest.raises(TypeError):
+            looked_up(table, elements)

@@ -42,6 +42,24 @@ def test_keywords_and_unhashable_values_are_keys():
     assert total([5], start=1) == 6
 
 
+def test_the_oldest_results_are_forgotten():
+    """Beyond 256; what is kept has the identity of its arguments for itself."""
+    calls = []
+
+    @remembered
+    def first(values):
+        calls.append(1)
+        return values[0]
+
+    kept = [(number,) for number in range(257)]
+    assert [first(values) for values in kept] == list(range(257))
+    assert first(kept[256]) == 256
+    assert len(calls) == 257
+    assert first(kept[0]) == 0
+    assert len(calls) == 258
+    assert all(first((number,)) == number for number in range(600))
+
+
 def test_threads_may_share_a_function():
     """Eight threads get the right results."""
 

@@ -12,7 +12,8 @@ joined in the order of the pieces by a second kernel, which is not run where the
     m = max m_i        f_i = exp(m_i - m)        Y = (sum f_i y_i) / (sum f_i l_i)
 
 Where keys and values of former runs lie elsewhere, a task copies its piece of them into the cache first, and reads it there: they
-come from memory once, then from the second-level cache. Where they are the cache itself, nothing is copied.
+come from memory once, then from the second-level cache. Where they are the cache itself, nothing is copied. A search by beams may
+name the row whose former keys each row goes on from.
 
 Keys that no query sees are not read, be they before a window or behind the end of a sequence. A query that sees no key gives
 zeros; one that meets NaN gives NaN. The result of a query depends on nothing but its own keys: not on the batch, nor on threads.
@@ -48,13 +49,13 @@ _ROWS, _VECTORS = 4, 4
 
 Q, K, V, Y, PARTS, LENGTHS, PAST_K, PAST_V, MASK = range(9)
 """The buffers of the kernel: float32, but for the lengths, int64 (past, total) of each batch; the mask only where there is one,
-and behind all the sinks (H), where there are."""
+behind it the sinks (H), where there are; where rows are named, behind all the row of each batch, int64, and the status word."""
 
 _SINKS_OF_JOIN = PARTS + 1
 """Where the second kernel finds them."""
 
 _PARAMS = (
-    "M group S T D Dv pieces past window P N "
+    "M group S T D Dv pieces past window P N former "
     "q_batch q_head q_row k_batch k_head k_row v_batch v_head v_row y_batch y_head y_row mask_batch mask_head mask_row"
 ).split()
 
@@ -95,6 +96,8 @@ class RowAttentionParams:
     """Rows of each head of keys of former runs, which lie densely (B, M, P, D), and of which `past` are copied."""
     N: int = 0
     """Rows of the cache that are new, behind those: what follows is cleared."""
+    former: int = 0
+    """How many batches there were in former runs, where each batch names one of them."""
     mask: tuple[int, int, int] = (0, 0, 0)
     """From one batch, one head, one query of the mask to the next; 0 takes the same one."""
 
@@ -105,7 +108,20 @@ class RowAttentionParams:
 
     def words(self) -> list[int]:
         """Return the parameters as both kernels read them."""
-        sizes = [self.M, self.group, self.S, self.T, self.D, self.Dv, self.pieces, self.past, self.window, self.P, self.N]
+        sizes = [
+            self.M,
+            self.group,
+            self.S,
+            self.T,
+            self.D,
+            self.Dv,
+            self.pieces,
+            self.past,
+            self.window,
+            self.P,
+            self.N,
+            self.former,
+        ]
         return [*sizes, *self.q, *self.k, *self.v, *self.y, *self.mask, float_word(self.scale)]
 
     def tasks(self) -> int:
@@ -164,7 +180,9 @@ class _Piece:
         return begin, b.min(self.number * PIECE + PIECE, self.seen_by(self.param("S") - 1)[1])
 
 
-def write_row_attention(module: Module, symbol: str, shape: AttentionShape, *, has_lengths: bool, has_past: bool) -> None:
+def write_row_attention(
+    module: Module, symbol: str, shape: AttentionShape, *, has_lengths: bool, has_past: bool, names_rows: bool = False
+) -> None:
     """Write the kernel `symbol`: buffers Q, K, V, Y, parts, lengths, keys and values of former runs, the mask.
 
     Args:
@@ -173,6 +191,8 @@ def write_row_attention(module: Module, symbol: str, shape: AttentionShape, *, h
         shape: what is done to scores; a mask of pairs is read row by row, as it is in memory.
         has_lengths: whether past and total are read from the lengths.
         has_past: whether K and V are a cache, into which keys and values of former runs are copied first.
+        names_rows: whether each batch says whose keys and values of former runs are its own; one that there was not is reported in
+            the status word.
     """
     scores = _write_scores(module, f"{symbol}_scores", shape)
     values = {height: _write_values(module, f"{symbol}_values{height}", height) for height in (_ROWS, 1)}
@@ -190,7 +210,9 @@ def write_row_attention(module: Module, symbol: str, shape: AttentionShape, *, h
             if has_lengths:
                 past, total = (b.buffer(LENGTHS, I64).load(batch * 2 + index) for index in range(2))
             piece = _Piece(b, shape, batch, head, number, k, v, past, total)
-            if has_past:
+            if names_rows:
+                _copy_named_past(piece)
+            elif has_past:
                 _copy_past(piece, place)
             rows = _param(b, "group") * _param(b, "S")
             whole = rows // _ROWS * _ROWS
@@ -201,6 +223,19 @@ def write_row_attention(module: Module, symbol: str, shape: AttentionShape, *, h
 
 def _param(b: Kernel, name: str) -> Register:
     return b.param(_PARAMS.index(name))
+
+
+def _copy_named_past(piece: _Piece) -> None:
+    """Copy keys and values of former runs from the row that the batch names; a negative number counts from the last."""
+    b, former = piece.b, piece.param("former")
+    first = MASK + (piece.shape.masking is not Masking.NONE) + piece.shape.has_sink
+    row = b.buffer(first, I64).load(piece.batch)
+    row = b.select(row < 0, row + former, row)
+    is_there = (row >= 0) & (row < former)
+    with b.when(~is_there):
+        b.buffer(first + 1, I64).store(1)
+    with b.when(is_there):
+        _copy_past(piece, row * piece.param("M") + piece.head)
 
 
 def _copy_past(piece: _Piece, place: Register) -> None:

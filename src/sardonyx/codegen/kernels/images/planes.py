@@ -21,7 +21,7 @@ from sardonyx.codegen.emit.types import F32, I32, I64, U32
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes
 from sardonyx.codegen.kernels.conv import ConvEpilogue, ConvTile, TilePlaces, conv_tiling, cover_rows
-from sardonyx.codegen.kernels.gemm import CHAIN, TASKS_PER_THREAD, multiply
+from sardonyx.codegen.kernels.gemm import CHAIN, TASK_PRODUCTS, TASKS_PER_THREAD, multiply
 from sardonyx.codegen.kernels.pack import pack_columns
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
@@ -41,6 +41,8 @@ MOST_TAPS, MOST_STRIDE = 11, 8
 _FEW_VECTORS, _FEW_TAPS = 2, 4
 """Tiles of so many vectors have registers for the elements that places share, where all taps of a run are code."""
 
+_PIECE = 48
+"""Places of a piece of a row are a multiple of this, whole tiles of any height."""
 _ROWS_PER_TASK = 4
 """Tasks of a thread are at least so many times as many as it needs, as rows at the border take longer."""
 
@@ -63,6 +65,8 @@ class PlanesParams:
     """The place after the last of those."""
     block_rows: int
     """Rows of places in one task."""
+    block_places: int
+    """Places of a row in one task."""
     chain: int
     """Runs of one chain."""
     axes: tuple[WindowAxis, WindowAxis]
@@ -77,6 +81,9 @@ class PlanesParams:
         first = min(max(-(-inner.begin // inner.stride), 0), inner.places)
         last = min(max((inner.size + inner.begin - inner.taps) // inner.stride + 1, first), inner.places)
         runs = planes * outer.taps
+        rows = max(images * outer.places, 1)
+        wanted = TASKS_PER_THREAD * threads if threads > 1 else 1
+        pieces = max(-(-wanted // rows), inner.places * columns * runs * inner.taps // TASK_PRODUCTS)
         return PlanesParams(
             images=images,
             columns=columns,
@@ -86,6 +93,7 @@ class PlanesParams:
             first_inside=first,
             last_inside=last,
             block_rows=max(images * outer.places // (_ROWS_PER_TASK * TASKS_PER_THREAD * threads), 1),
+            block_places=max(-(-inner.places // max(pieces, 1) // _PIECE) * _PIECE, _PIECE),
             chain=max(-(-runs // max(-(-runs * inner.taps // CHAIN), 1)), 1),
             axes=axes,
         )
@@ -96,7 +104,7 @@ class PlanesParams:
 
     def tasks(self) -> int:
         """Return how many tasks a convolution is: rows are counted through all images."""
-        return -(-self.images * self.axes[0].places // self.block_rows)
+        return -(-self.images * self.axes[0].places // self.block_rows) * -(-self.axes[1].places // self.block_places)
 
 
 _PARAMS = tuple(PlanesParams.__dataclass_fields__)[:-1]
@@ -122,13 +130,14 @@ def write_planes_conv(
     """
     writer = _Writer(module, symbol, taps, stride, epilogue, widths or tuple(conv_tiling(module.target).heights))
     with module.kernel(symbol) as b:
-        p, (outer, _) = _params(b), _axes(b)
+        p, (outer, inner) = _params(b), _axes(b)
         window = b.stack(F32, MOST_RUNS * writer.step, align=64)
-        rows = p["images"] * outer["places"]
+        rows, pieces = p["images"] * outer["places"], blocks(inner["places"], p["block_places"])
         with b.loop(b.begin, b.end) as task:
-            first = task * p["block_rows"]
+            first, left = task // pieces * p["block_rows"], task % pieces * p["block_places"]
+            right = least(b, left + p["block_places"], inner["places"])
             with b.loop(first, least(b, first + p["block_rows"], rows)) as row:
-                writer.write_row(b, row, window)
+                writer.write_row(b, row, left, right, window)
 
 
 def _heights(target: Target, vectors: int) -> tuple[int, ...]:
@@ -155,8 +164,8 @@ class _Writer:
             for height in heights
         }
 
-    def write_row(self, b: Kernel, row: Register, window: Pointer) -> None:
-        """Write one row of places, for all channels."""
+    def write_row(self, b: Kernel, row: Register, left: Register, right: Register, window: Pointer) -> None:
+        """Write the places [left, right) of one row, for all channels."""
         p, (outer, inner) = _params(b), _axes(b)
         lanes, panel = self._shape.lanes, self._shape.panel
         place = _Row(
@@ -172,8 +181,8 @@ class _Writer:
             with b.switch(vectors) as switch:
                 for width, heights in self._heights.items():
                     with switch.case(width):
-                        for height, (left, right) in cover_rows(heights, inner["places"]):
-                            with b.loop(left, right, height) as x:
+                        for height, (begin, end) in cover_rows(heights, right - left):
+                            with b.loop(left + begin, left + end, height) as x:
                                 self._write_places(b, place, (width, height), filters, x, n)
 
     def _write_places(self, b: Kernel, row: _Row, size: tuple[int, int], filters: Pointer, x: Register, n: Register) -> None:

@@ -11,12 +11,44 @@ from sardonyx.codegen.kernels.dot_conv import dot_tiling
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 
-__all__ = ["offset_places", "pack_dot_filters", "spare_bytes"]
+__all__ = ["groups_together", "merge_groups", "offset_places", "pack_dot_filters", "spare_bytes"]
 
 
 def spare_bytes(target: Target) -> int:
     """Return how many bytes behind packed filters the target reads: tiles take 16 fours of elements, also behind the last one."""
     return (TILE - 1) * dot_tiling(target).panel * 4 if has_byte_tiles(target) else 0
+
+
+def groups_together(groups: int, filters: int, channels: int, lanes: int) -> int:
+    """Return how many neighbouring groups are best computed as one, whose filters have zeros for each other's channels.
+
+    A vector has `lanes` columns, and a dot product takes four channels, whether a group has as many filters and channels or not.
+    What decides is the count of vectors times dot products for each tap, with one more for what is around them.
+    """
+
+    def cost(together: int) -> int:
+        return groups // together * -(-together * filters // lanes) * (-(-together * channels // 4) + 1)
+
+    return min((count for count in range(1, groups + 1) if groups % count == 0), key=cost)
+
+
+def merge_groups(filters: Array, groups: int, together: int, fills: tuple[int, ...]) -> Array:
+    """Return filters (M, C / groups, kernel…) as those of groups / `together` groups (M, C / groups * together, kernel…).
+
+    Args:
+        filters: int8 or uint8.
+        groups: groups of channels.
+        together: how many neighbours become one.
+        fills: what stands for 0 in all filters, or in each.
+    """
+    M, C = filters.shape[:2]
+    numbers = np.broadcast_to(np.array(fills, filters.dtype), (M,)).reshape(-1, *(1,) * (filters.ndim - 1))
+    merged = np.array(np.broadcast_to(numbers, (M, together * C, *filters.shape[2:])))
+    each = M // groups
+    for group in range(groups):
+        first = group % together * C
+        merged[group * each : (group + 1) * each, first : first + C] = filters[group * each : (group + 1) * each]
+    return merged
 
 
 def pack_dot_filters(filters: Array, groups: int, width: int, depth: int, *, signed: bool, spare: int = 0) -> Array:

@@ -10,6 +10,7 @@ from sardonyx.forks import without_fork
 __all__ = ["load_all"]
 
 _FAMILIES = (
+    "call_once",
     "circle",
     "control_flow",
     "conv",

@@ -33,20 +33,6 @@ def composite(op: Operator) -> None:
     _give_back(op, op.program.inline(index, op.table, op.build, op.variables, _inputs(op)))
 
 
-@imports("CALL_ONCE")
-def call_once(op: Operator) -> None:
-    """Take what a subgraph assigns to variables for their values before the first run."""
-    index = op.options("CallOnceOptions").integer("init_subgraph_index")
-    scratch = GraphBuilder("once", op.build)
-    inner = Variables(scratch, Variables(scratch))
-    op.program.inline(index, op.table, scratch, inner, [])
-    for key in inner.written():
-        value = inner.read(key, DataType.FLOAT, ())
-        if value.constant is None:
-            op.unsupported(f"the variable {key!r} gets a value that is computed; a constant is supported")
-        op.variables.initial[key] = value.constant
-
-
 @imports("IF")
 def if_(op: Operator) -> None:
     """Compute one of two subgraphs."""
@@ -198,7 +184,8 @@ def read_variable(op: Operator) -> None:
 @imports("ASSIGN_VARIABLE")
 def assign_variable(op: Operator) -> None:
     """Assign a variable."""
-    op.variables.write(op.handle(0), op.raw(1))
+    info = op.info(1)
+    op.variables.write(op.handle(0), op.raw(1), TensorType(info.dtype, info.dims()))
 
 
 @imports("HASHTABLE")

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from sardonyx.dtypes import DataType
+from sardonyx.formats.tflite.computed import replaced
 from sardonyx.formats.tflite.operator import Operator, imports
 from sardonyx.formats.tflite.quantize import scaled
 from sardonyx.ir import Value
@@ -231,8 +232,11 @@ def reverse_sequence(op: Operator) -> None:
 def dynamic_update_slice(op: Operator) -> None:
     """Write a tensor into another, from a place on that is kept such that all of it is within."""
     build, whole, part = op.build, op.info(0), op.info(1)
-    if whole.rank != part.rank or -1 in (*whole.signature, *part.signature):
-        op.unsupported("its sizes must be known when the model is read")
+    if whole.rank != part.rank:
+        op.refuse(f"a tensor of rank {part.rank} does not lie within one of rank {whole.rank}")
+    if -1 in (*whole.signature, *part.signature):
+        op.put_raw(0, replaced(build, op.raw(0), op.raw(1), op.shape(2)))
+        return
     cut = [axis for axis in range(whole.rank) if part.shape[axis] != whole.shape[axis]]
     count = cut[-1] + 1 if cut else 0
     if any(inner > outer for inner, outer in zip(part.shape, whole.shape, strict=True)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sardonyx.dtypes import DataType
+from sardonyx.formats.tflite.computed import to_last
 from sardonyx.formats.tflite.operator import Operator, imports
 
 __all__ = ["arg_extreme", "cumsum", "reduce"]
@@ -48,11 +49,13 @@ def reduce_logical(op: Operator) -> None:
 @imports("ARG_MAX", "ARG_MIN")
 def arg_extreme(op: Operator) -> None:
     """Compute the place of the greatest or the least element along an axis, the first where there are several."""
-    axis = op.number(1)
-    rank = op.rank(0)
+    value, rank, axis = op.raw(0), op.rank(0), -1
+    if op.maybe_constant(1) is None:
+        value = to_last(op.build, value, op.shape(1), rank)
+    else:
+        axis = op.number(1)
     if not -rank <= axis < rank:
         op.refuse(f"axis {axis} is none of a tensor of rank {rank}")
-    value = op.raw(0)
     if op.info(0).dtype in (DataType.BOOL, DataType.INT16):
         value = op.build.cast(value, DataType.INT32)
     name = "ArgMax" if op.code == "ARG_MAX" else "ArgMin"

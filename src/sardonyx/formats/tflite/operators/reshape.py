@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.dtypes import DataType
+from sardonyx.formats.tflite.computed import transposed
 from sardonyx.formats.tflite.operator import Operator, imports
 from sardonyx.ir import Value
 
@@ -43,7 +44,11 @@ def expand_dims(op: Operator) -> None:
 @imports("TRANSPOSE")
 def transpose(op: Operator) -> None:
     """Reorder the axes."""
-    order = op.constant(1).reshape(-1).tolist()
+    given = op.maybe_constant(1)
+    if given is None:
+        op.through(lambda value: transposed(op.build, value, op.shape(1), op.rank(0)), 1)
+        return
+    order = given.reshape(-1).tolist()
     rank = len(order)
     if sorted(axis % max(rank, 1) for axis in order) != list(range(rank)) or any(not -rank <= axis < rank for axis in order):
         op.refuse(f"{order} is no order of {rank} axes")

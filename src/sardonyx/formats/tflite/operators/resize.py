@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from sardonyx.dtypes import DataType
+from sardonyx.formats.tflite.computed import dilated, to_batch, to_space
 from sardonyx.formats.tflite.operator import Operator, imports
 
 __all__ = ["batch_to_space", "resize", "space_to_batch"]
@@ -59,10 +61,16 @@ def resize(op: Operator) -> None:
 def space_to_batch(op: Operator) -> None:
     """Pad the axes behind the first, and move blocks of them into it."""
     build, info = op.build, op.info(0)
+    point = int(info.quantization.zero_points[0]) if info.quantization is not None and info.is_quantized else 0
+    fill = build.constant(np.array(point, info.dtype.numpy))
+    if _is_computed(op):
+        given = op.shape(1), build.cast(op.raw(2), DataType.INT64)
+        op.put_raw(0, to_batch(build, op.raw(0), *given, fill, op.rank(0), _blocks_count(op)))
+        return
     blocks, pads = op.constant(1).reshape(-1).tolist(), op.constant(2).reshape(-1, 2).tolist()
-    count, rank = len(blocks), info.rank
-    if count != len(pads) or count >= rank or min(blocks, default=1) < 1 or -1 in info.signature[1:]:
-        op.unsupported(f"blocks {blocks} of a tensor of shape {list(info.signature)}, whose sizes must be known but the first")
+    count = _blocks_count(op)
+    if count != len(pads) or min(blocks, default=1) < 1:
+        op.refuse(f"blocks {blocks} and borders {pads} do not go together")
     sizes = [size + before + behind for size, (before, behind) in zip(info.shape[1 : count + 1], pads, strict=True)]
     if any(size % block for size, block in zip(sizes, blocks, strict=True)):
         op.refuse(f"axes of {sizes} elements are not cut into blocks of {blocks}")
@@ -71,8 +79,7 @@ def space_to_batch(op: Operator) -> None:
     if any(map(any, pads)):
         befores, behinds = [before for before, _ in pads], [behind for _, behind in pads]
         around = build.ints(0, *befores, *([0] * len(rest)), 0, *behinds, *([0] * len(rest)))
-        point = int(info.quantization.zero_points[0]) if info.quantization is not None and info.is_quantized else 0
-        value = build.node("Pad", value, around, build.constant(np.array(point, info.dtype.numpy)))
+        value = build.node("Pad", value, around, fill)
     inner = [part for size, block in zip(sizes, blocks, strict=True) for part in (size // block, block)]
     value = build.reshape(value, (-1, *inner, *rest))
     order = [*range(2, 2 * count + 1, 2), 0, *range(1, 2 * count, 2), *range(2 * count + 1, 2 * count + 1 + len(rest))]
@@ -84,10 +91,14 @@ def space_to_batch(op: Operator) -> None:
 def batch_to_space(op: Operator) -> None:
     """Move blocks from the first axis into those behind it, and crop these."""
     build, info = op.build, op.info(0)
+    if _is_computed(op):
+        given = op.shape(1), build.cast(op.raw(2), DataType.INT64)
+        op.put_raw(0, to_space(build, op.raw(0), *given, op.rank(0), _blocks_count(op)))
+        return
     blocks, crops = op.constant(1).reshape(-1).tolist(), op.constant(2).reshape(-1, 2).tolist()
-    count, rank = len(blocks), info.rank
-    if count != len(crops) or count >= rank or min(blocks, default=1) < 1 or -1 in info.signature[1:]:
-        op.unsupported(f"blocks {blocks} of a tensor of shape {list(info.signature)}, whose sizes must be known but the first")
+    count = _blocks_count(op)
+    if count != len(crops) or min(blocks, default=1) < 1:
+        op.refuse(f"blocks {blocks} and borders {crops} do not go together")
     inner, rest = info.shape[1 : count + 1], info.shape[count + 1 :]
     value = build.reshape(op.raw(0), (*blocks, -1, *inner, *rest))
     order = [count]
@@ -101,6 +112,19 @@ def batch_to_space(op: Operator) -> None:
         starts = [before for before, _ in crops]
         value = build.node("Slice", value, build.ints(*starts), build.ints(*ends), build.ints(*range(1, count + 1)))
     op.put_raw(0, value)
+
+
+def _is_computed(op: Operator) -> bool:
+    """Return whether the run decides about blocks or their borders, or about sizes behind the first one."""
+    return -1 in op.info(0).signature[1:] or op.maybe_constant(1) is None or op.maybe_constant(2) is None
+
+
+def _blocks_count(op: Operator) -> int:
+    """Return how many axes are cut into blocks, or made of them."""
+    info, rank = op.info(1), op.rank(0)
+    if info.rank != 1 or not info.shape[0] < rank:
+        op.refuse(f"blocks of shape {list(info.shape)} do not go with a tensor of rank {rank}")
+    return info.shape[0]
 
 
 @imports("LOCAL_RESPONSE_NORMALIZATION")
@@ -135,9 +159,12 @@ def l2_normalization(op: Operator) -> None:
 def dilate(op: Operator) -> None:
     """Put elements of a number between the elements of each axis."""
     build, info = op.build, op.info(0)
+    if op.maybe_constant(1) is None or -1 in info.signature:
+        op.put_raw(0, dilated(build, op.raw(0), op.shape(1), build.reshape(op.raw(2), ()), op.rank(0)))
+        return
     steps = op.constant(1).reshape(-1).tolist()
-    if len(steps) != info.rank or min(steps, default=1) < 1 or -1 in info.signature:
-        op.unsupported(f"steps {steps} of a tensor of shape {list(info.signature)}, whose sizes must be known")
+    if len(steps) != info.rank or min(steps, default=1) < 1:
+        op.refuse(f"steps {steps} do not go with a tensor of shape {list(info.shape)}")
     value, sizes = op.raw(0), list(info.shape)
     made = tuple((size - 1) * step + 1 if size else 0 for size, step in zip(sizes, steps, strict=True))
     if made != op.output(0).shape:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sardonyx.dtypes import Array, DataType
+from sardonyx.dtypes import DataType
+from sardonyx.formats.tflite.computed import from_last, mirrored, to_last
 from sardonyx.formats.tflite.operator import ACTIVATION, Operator, imports
 from sardonyx.ir import Value
 
@@ -35,24 +36,24 @@ def strided_slice(op: Operator) -> None:
     """Cut every n-th element of ranges of the axes; masks say which bounds are open, and which axes are new, or go."""
     options = op.options("StridedSliceOptions")
     masks = {name: options.integer(f"{name}_mask") for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
-    steps = op.constant(3).reshape(-1).tolist()
-    begins, ends = op.maybe_constant(1), op.maybe_constant(2)
-    count, rank = len(steps), op.rank(0)
-    if 0 in steps:
+    given, rank = op.maybe_constant(3), op.rank(0)
+    steps = None if given is None else given.reshape(-1).tolist()
+    count = max(op.info(3).shape[:1], default=1) if steps is None else len(steps)
+    if steps is not None and 0 in steps:
         op.refuse("a step is 0")
     taken = [index for index in range(count) if not masks["new_axis"] >> index & 1 and not masks["ellipsis"] >> index & 1]
     if len(taken) > rank:
         op.refuse(f"it cuts {len(taken)} axes of a tensor of rank {rank}")
     plan = _axes(count, rank, masks)
     axes = [axis for _, axis in plan]
-    starts = _bounds(op, begins, 1, plan, masks["begin"], [-_END if steps[index] < 0 else 0 for index, _ in plan], steps, op.raw(1))
-    limits = _limits(op, begins, ends, plan, masks, steps, options.flag("offset"))
+    starts = _starts(op, plan, masks["begin"], steps)
+    limits = _limits(op, plan, masks, steps, options.flag("offset"))
     shrunk = [axis for index, axis in plan if masks["shrink_axis"] >> index & 1]
     added = _new_axes(count, rank, masks, shrunk)
 
     def cut(value: Value) -> Value:
         if plan:
-            step = op.build.ints(*(1 if masks["shrink_axis"] >> index & 1 else steps[index] for index, _ in plan))
+            step = _steps(op, plan, masks["shrink_axis"], steps)
             value = op.build.node("Slice", value, starts, limits, op.build.ints(*axes), step)
         if shrunk:
             value = op.build.node("Squeeze", value, op.build.ints(*shrunk))
@@ -90,56 +91,58 @@ def _new_axes(count: int, rank: int, masks: dict[str, int], shrunk: list[int]) -
     return added
 
 
-def _bounds(
-    op: Operator,
-    given: Array | None,
-    index: int,
-    plan: list[tuple[int, int]],
-    mask: int,
-    opened: list[int],
-    steps: list[int],
-    value: Value,
-) -> Value:
+def _steps(op: Operator, plan: list[tuple[int, int]], shrunk: int, steps: list[int] | None) -> Value:
+    """Return the steps of the ranges, 1 on axes that go."""
+    build, single = op.build, [bool(shrunk >> place & 1) for place, _ in plan]
+    if steps is not None:
+        return build.ints(*(1 if alone else steps[place] for alone, (place, _) in zip(single, plan, strict=True)))
+    return build.node("Where", build.constant(np.array(single)), build.ints(1), _chosen(op, 3, plan))
+
+
+def _chosen(op: Operator, index: int, plan: list[tuple[int, int]]) -> Value:
+    """Return the numbers of an input for the axes that are cut."""
+    return op.build.node("Gather", op.shape(index), op.build.ints(*(place for place, _ in plan)))
+
+
+def _opened(op: Operator, plan: list[tuple[int, int]], steps: list[int] | None, backward: int, forward: int) -> Value:
+    """Return a bound of ranges that are open there, by the direction of their steps."""
+    build = op.build
+    if steps is not None:
+        return build.ints(*(backward if steps[place] < 0 else forward for place, _ in plan))
+    is_backward = build.node("Less", _chosen(op, 3, plan), build.ints(0))
+    return build.node("Where", is_backward, build.ints(backward), build.ints(forward))
+
+
+def _starts(op: Operator, plan: list[tuple[int, int]], mask: int, steps: list[int] | None) -> Value:
     """Return the beginnings of the ranges."""
-    build = op.build
-    open_values = [_END if step < 0 else 0 for step in (steps[place] for place, _ in plan)]
-    if given is not None:
+    build, given = op.build, op.maybe_constant(1)
+    if given is not None and steps is not None:
         numbers = given.reshape(-1).tolist()
-        return build.ints(*(open_values[n] if mask >> place & 1 else numbers[place] for n, (place, _) in enumerate(plan)))
-    chosen = build.node("Gather", op.shape(index), build.ints(*(place for place, _ in plan)))
-    flags = np.array([bool(mask >> place & 1) for place, _ in plan])
-    return build.node("Where", build.constant(flags), build.ints(*open_values), chosen) if flags.any() else chosen
+        return build.ints(*((_END if steps[place] < 0 else 0) if mask >> place & 1 else numbers[place] for place, _ in plan))
+    flags, chosen = np.array([bool(mask >> place & 1) for place, _ in plan]), _chosen(op, 1, plan)
+    return build.node("Where", build.constant(flags), _opened(op, plan, steps, _END, 0), chosen) if flags.any() else chosen
 
 
-def _limits(
-    op: Operator,
-    begins: Array | None,
-    ends: Array | None,
-    plan: list[tuple[int, int]],
-    masks: dict[str, int],
-    steps: list[int],
-    is_offset: bool,
-) -> Value:
+def _limits(op: Operator, plan: list[tuple[int, int]], masks: dict[str, int], steps: list[int] | None, is_offset: bool) -> Value:
     """Return the ends of the ranges; an axis that goes has a range of one element."""
-    build = op.build
-    opened = [-_END if steps[place] < 0 else _END for place, _ in plan]
+    build, begins, ends = op.build, op.maybe_constant(1), op.maybe_constant(2)
     single = [bool(masks["shrink_axis"] >> place & 1) for place, _ in plan]
     is_open = [bool(masks["end"] >> place & 1) for place, _ in plan]
-    if begins is not None and ends is not None:
+    if begins is not None and ends is not None and steps is not None:
         starts, stops = begins.reshape(-1).tolist(), ends.reshape(-1).tolist()
         limits = []
         for n, (place, _) in enumerate(plan):
             start = 0 if masks["begin"] >> place & 1 else starts[place]
             stop = start + stops[place] if is_offset else stops[place]
-            limits.append((start + 1 if start != -1 else _END) if single[n] else opened[n] if is_open[n] else stop)
+            opened = -_END if steps[place] < 0 else _END
+            limits.append((start + 1 if start != -1 else _END) if single[n] else opened if is_open[n] else stop)
         return build.ints(*limits)
-    places = build.ints(*(place for place, _ in plan))
-    first, last = build.node("Gather", op.shape(1), places), build.node("Gather", op.shape(2), places)
+    first, last = _chosen(op, 1, plan), _chosen(op, 2, plan)
     if is_offset:
         last = build.node("Add", first, last)
     after = build.node("Add", first, build.ints(1))
     after = build.node("Where", build.node("Equal", after, build.ints(0)), build.ints(_END), after)
-    last = build.node("Where", build.constant(np.array(is_open)), build.ints(*opened), last)
+    last = build.node("Where", build.constant(np.array(is_open)), _opened(op, plan, steps, -_END, _END), last)
     return build.node("Where", build.constant(np.array(single)), after, last)
 
 
@@ -206,23 +209,35 @@ def _is_next(op: Operator, value: Value | None, index: Value) -> bool:
 @imports("SPLIT")
 def split(op: Operator) -> None:
     """Cut a tensor into equal parts along an axis."""
-    axis = op.number(0)
-    for index, part in enumerate(
-        op.build.nodes("Split", op.raw(1), outputs=len(op.outputs), axis=axis, num_outputs=len(op.outputs))
-    ):
-        op.put_raw(index, part)
+    _split(op, 1, 0, None)
 
 
 @imports("SPLIT_V")
 def split_v(op: Operator) -> None:
     """Cut a tensor into parts of given lengths along an axis, of which one may be -1."""
-    axis, lengths = op.number(2), op.constant(1).reshape(-1).tolist()
-    if -1 in lengths:
-        size = op.info(0).signature[axis]
-        if size < 0:
-            op.unsupported("a part has the rest of an axis whose size a run decides about")
-        lengths[lengths.index(-1)] = size - sum(length for length in lengths if length != -1)
-    parts = op.build.nodes("Split", op.raw(0), op.build.ints(*lengths), outputs=len(op.outputs), axis=axis)
+    given, build = op.maybe_constant(1), op.build
+    size = -1 if op.maybe_constant(2) is None else op.info(0).signature[op.number(2)]
+    if given is not None and (size >= 0 or (given != -1).all()):
+        known = given.reshape(-1).tolist()
+        lengths = build.ints(*(size - sum(known) - 1 if length == -1 else length for length in known))
+    else:
+        asked = op.shape(1)
+        whole = build.node("Gather", build.node("Shape", op.raw(0)), op.shape(2))
+        others = build.node("Add", build.node("ReduceSum", asked, build.ints(0)), build.ints(1))
+        lengths = build.node("Where", build.node("Equal", asked, build.ints(-1)), build.node("Sub", whole, others), asked)
+    _split(op, 0, 2, lengths)
+
+
+def _split(op: Operator, source: int, along: int, lengths: Value | None) -> None:
+    """Cut an input along an axis, which is another one, into parts of these lengths, or equal ones."""
+    build, value, count = op.build, op.raw(source), len(op.outputs)
+    equal = count if lengths is None else None
+    if op.maybe_constant(along) is not None:
+        parts = build.nodes("Split", value, lengths, outputs=count, axis=op.number(along), num_outputs=equal)
+    else:
+        axis, rank = op.shape(along), op.rank(source)
+        cut = build.nodes("Split", to_last(build, value, axis, rank), lengths, outputs=count, axis=-1, num_outputs=equal)
+        parts = tuple(from_last(build, part, axis, rank) for part in cut)
     for index, part in enumerate(parts):
         op.put_raw(index, part)
 
@@ -248,6 +263,9 @@ def mirror_pad(op: Operator) -> None:
         op.put_raw(0, op.build.node("Pad", op.raw(0), _pads(op), mode="reflect"))
         return
     value, build = op.raw(0), op.build
+    if op.maybe_constant(1) is None:
+        op.put_raw(0, mirrored(build, value, build.cast(op.raw(1), DataType.INT64), op.rank(0)))
+        return
     for axis, (before, behind) in enumerate(op.constant(1).reshape(-1, 2).tolist()):
         parts = []
         if before:
@@ -273,12 +291,9 @@ def _pads(op: Operator) -> Value:
 @imports("REVERSE_V2")
 def reverse(op: Operator) -> None:
     """Reverse the order of the elements along axes."""
-    axes = op.constant(1).reshape(-1).tolist()
-    ones = [-1] * len(axes)
-    build = op.build
-    op.put_raw(
-        0,
-        build.node(
-            "Slice", op.raw(0), build.ints(*ones), build.ints(*([-_END - 1] * len(axes))), build.ints(*axes), build.ints(*ones)
-        ),
-    )
+    axes, build, given = op.axes(1), op.build, op.maybe_constant(1)
+    if given is not None:
+        lists = [build.ints(*[number] * given.size) for number in (-1, -_END - 1)]
+    else:
+        lists = [build.node("Expand", build.ints(number), build.node("Shape", axes)) for number in (-1, -_END - 1)]
+    op.put_raw(0, build.node("Slice", op.raw(0), *lists, axes, lists[0]))

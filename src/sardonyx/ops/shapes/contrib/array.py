@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sardonyx import errors
 from sardonyx.dtypes import DataType
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import UNKNOWN, Fact, ShapeCall, known, shape_function, tensor
@@ -45,8 +46,10 @@ def expand_dims(call: ShapeCall, x: Fact, axis: Fact) -> Fact:
 
 
 @shape_function("CDist", domain=_MICROSOFT)
-def cdist(call: ShapeCall, a: Fact, b: Fact) -> Fact:
-    """Infer (M, C) and (K, C) -> (M, K)."""
+def cdist(call: ShapeCall, a: Fact, b: Fact, *, metric: str = "sqeuclidean") -> Fact:
+    """Infer (M, C) and (K, C) -> (M, K); raises NotImplemented for a metric that onnxruntime does not compute either."""
+    if metric not in ("euclidean", "sqeuclidean"):
+        raise errors.NotImplemented(f"metric is {metric!r}; only euclidean and sqeuclidean are computed, as in onnxruntime")
     left, right = require_rank(a, "A", 2, 2), require_rank(b, "B", 2, 2)
     return tensor(a.dtype, (anonymous() if left is None else left[0], anonymous() if right is None else right[0]))
 

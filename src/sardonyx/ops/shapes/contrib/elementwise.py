@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from sardonyx.ops.fact import Fact, ShapeCall, shape_function, tensor
+from sardonyx.ops.shapes.axes import merge_width
 
 __all__: list[str] = []
 
 _MICROSOFT = "com.microsoft"
 
 
-@shape_function("BiasAdd", "BiasGelu", "FastGelu", "GatedAdd", "Gelu", "QuickGelu", "ScaledSiLU", domain=_MICROSOFT)
+@shape_function("BiasAdd", "BiasGelu", "FastGelu", domain=_MICROSOFT)
+def with_bias(call: ShapeCall, x: Fact, bias: Fact | None = None, *others: Fact | None) -> Fact:
+    """Give the output the shape and type of the first input, whose last axis is as long as the bias."""
+    return tensor(x.dtype, merge_width(x.shape, bias))
+
+
+@shape_function("GatedAdd", "Gelu", "QuickGelu", "ScaledSiLU", domain=_MICROSOFT)
 def same_shape(call: ShapeCall, x: Fact, *others: Fact | None) -> Fact:
     """Give the output the shape and type of the first input."""
     return tensor(x.dtype, x.shape)

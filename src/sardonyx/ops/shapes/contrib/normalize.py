@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from sardonyx.dtypes import DataType
+from sardonyx.errors import InvalidGraph
+from sardonyx.ir import Shape
 from sardonyx.ir.shape import anonymous
-from sardonyx.ops.fact import Fact, ShapeCall, shape_function, tensor
+from sardonyx.ops.fact import Fact, ShapeCall, dims_text, shape_function, tensor
+from sardonyx.ops.shapes.axes import merge_width
 from sardonyx.ops.shapes.normalize import statistics, statistics_shape
 from sardonyx.ops.views.normalize import LayerNormalization
 
@@ -25,7 +28,19 @@ def simplified_layer_normalization(call: ShapeCall, x: Fact, scale: Fact) -> tup
 def skip_layer_normalization(call: ShapeCall, x: Fact, skip: Fact, *parameters: Fact | None) -> tuple[Fact, ...]:
     """Give output and sum the shape and type of the input; the statistics, in float, have 1 in place of the last axis."""
     statistics = tensor(DataType.FLOAT, statistics_shape(x.shape, -1))
-    return tensor(x.dtype, x.shape), statistics, statistics, tensor(x.dtype, x.shape)
+    _require_within(skip.shape, x.shape)
+    total = tensor(x.dtype, merge_width(x.shape, *parameters))
+    return total, statistics, statistics, total
+
+
+def _require_within(skip: Shape | None, shape: Shape | None) -> None:
+    """Raise InvalidGraph where a residual would make the sum larger than the input."""
+    if skip is None or shape is None:
+        return
+    pairs = zip(reversed(skip), reversed(shape), strict=False)
+    if len(skip) > len(shape) or any(isinstance(a, int) and isinstance(b, int) and a not in (1, b) for a, b in pairs):
+        wanted = f"that of the input, {dims_text(shape)}, or one that broadcasts to it"
+        raise InvalidGraph(f"skip has shape {dims_text(skip)}; expected {wanted}")
 
 
 @shape_function("EmbedLayerNormalization", domain=_MICROSOFT)
@@ -36,7 +51,7 @@ def embed_layer_normalization(
     dtype = None if word_embedding is None else word_embedding.dtype
     if input_ids.shape is None or word_embedding is None or word_embedding.shape is None:
         return tensor(dtype), tensor(DataType.INT32), tensor(dtype)
-    embedded = tensor(dtype, (*input_ids.shape, word_embedding.shape[-1]))
+    embedded = tensor(dtype, merge_width((*input_ids.shape, word_embedding.shape[-1]), *parameters[2:4]))
     return embedded, tensor(DataType.INT32, input_ids.shape[:1]), embedded
 
 

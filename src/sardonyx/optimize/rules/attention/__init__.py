@@ -4,6 +4,11 @@ from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules.attention.expand_attention import EXPAND_ATTENTION
 from sardonyx.optimize.rules.attention.expand_attention_cache import EXPAND_ATTENTION_CACHE
 from sardonyx.optimize.rules.attention.expand_bias_softmax import EXPAND_BIAS_SOFTMAX
+from sardonyx.optimize.rules.attention.expand_decoder_masked_attention import (
+    EXPAND_DECODER_CACHE_ATTENTION,
+    EXPAND_DECODER_CROSS_ATTENTION,
+    EXPAND_DECODER_SHARED_ATTENTION,
+)
 from sardonyx.optimize.rules.attention.expand_multi_head_attention import (
     EXPAND_MULTI_HEAD_ATTENTION,
     EXPAND_MULTI_HEAD_ATTENTION_CACHE,
@@ -26,6 +31,9 @@ DECOMPOSITIONS: tuple[Rule, ...] = (
     EXPAND_ATTENTION,
     EXPAND_ATTENTION_CACHE,
     EXPAND_BIAS_SOFTMAX,
+    EXPAND_DECODER_CROSS_ATTENTION,
+    EXPAND_DECODER_CACHE_ATTENTION,
+    EXPAND_DECODER_SHARED_ATTENTION,
     EXPAND_MULTI_HEAD_ATTENTION,
     EXPAND_MULTI_HEAD_ATTENTION_CACHE,
     EXPAND_ROTARY_EMBEDDING,

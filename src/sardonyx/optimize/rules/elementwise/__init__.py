@@ -9,10 +9,11 @@ from sardonyx.optimize.rules.elementwise.fuse_select import FUSE_SELECT
 from sardonyx.optimize.rules.elementwise.merge_casts import MERGE_CASTS
 from sardonyx.optimize.rules.elementwise.shorten_cast_chains import SHORTEN_CAST_CHAINS
 from sardonyx.optimize.rules.elementwise.swap_where_branches import SWAP_WHERE_BRANCHES
+from sardonyx.optimize.rules.elementwise.widen_half_types import WIDEN_HALF_TYPES
 
 __all__ = ["BASIC", "DECOMPOSITIONS"]
 
-DECOMPOSITIONS: tuple[Rule, ...] = (EXPAND_CAST_LIKE, EXPAND_GATES, EXPAND_DISTANCES, EXPAND_DROPOUT_MASK)
+DECOMPOSITIONS: tuple[Rule, ...] = (EXPAND_CAST_LIKE, WIDEN_HALF_TYPES, EXPAND_GATES, EXPAND_DISTANCES, EXPAND_DROPOUT_MASK)
 """Rules that take operators apart, at level BASIC before all others."""
 
 BASIC: tuple[Rule, ...] = (

@@ -7,7 +7,7 @@ from sardonyx.optimize.rules.ml.expand_columns import (
     EXPAND_ONE_HOT_ENCODER,
 )
 from sardonyx.optimize.rules.ml.expand_linear_models import EXPAND_LINEAR_CLASSIFIER, EXPAND_LINEAR_REGRESSOR
-from sardonyx.optimize.rules.ml.expand_scaling import EXPAND_BINARIZER, EXPAND_IMPUTER, EXPAND_NORMALIZER, EXPAND_SCALER
+from sardonyx.optimize.rules.ml.expand_scaling import EXPAND_BINARIZER, EXPAND_IMPUTER, EXPAND_SCALER
 from sardonyx.optimize.rules.ml.expand_svm_scores import EXPAND_SVM_CLASSIFIER, EXPAND_SVM_REGRESSOR
 from sardonyx.optimize.rules.ml.expand_tree_labels import EXPAND_TREE_LABELS
 
@@ -17,7 +17,6 @@ DECOMPOSITIONS: tuple[Rule, ...] = (
     EXPAND_SCALER,
     EXPAND_BINARIZER,
     EXPAND_IMPUTER,
-    EXPAND_NORMALIZER,
     EXPAND_LINEAR_REGRESSOR,
     EXPAND_LINEAR_CLASSIFIER,
     EXPAND_ARRAY_FEATURE_EXTRACTOR,

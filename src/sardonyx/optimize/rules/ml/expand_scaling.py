@@ -1,9 +1,8 @@
-"""Write what prepares features one by one (ai.onnx.ml) as element-wise operators and reductions of ai.onnx.
+"""Write what prepares features one by one (ai.onnx.ml) as element-wise operators of ai.onnx.
 
     Scaler(x)                  ->      (x - offset) * scale
     Binarizer(x)               ->      Cast(x > threshold)
     Imputer(x)                 ->      Where(x == replaced, imputed, x), or IsNaN(x) where NaN is replaced
-    Normalizer(x)              ->      x / Where(n == 0, 1, n) with n = ReduceMax(x), ReduceL1(x) or ReduceL2(x)
 
 Types other than float are computed with in double where the result is float, as the reference provider does.
 
@@ -11,7 +10,6 @@ Left alone:
     numbers of scales, offsets or imputed values that do not fit, which are the reference provider's to refuse
     a number to replace that the elements' type does not hold
     other ranks than those for which the operators are defined
-    Normalizer of floats, for which the CPU provider has a kernel that reads a row once
 """
 
 from __future__ import annotations
@@ -28,9 +26,7 @@ from sardonyx.optimize.pattern import PatternBuilder, PatternFunction
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.terms import Term
 
-__all__ = ["EXPAND_BINARIZER", "EXPAND_IMPUTER", "EXPAND_NORMALIZER", "EXPAND_SCALER"]
-
-_NORMS = {"L1": "ReduceL1", "L2": "ReduceL2", "MAX": "ReduceMax"}
+__all__ = ["EXPAND_BINARIZER", "EXPAND_IMPUTER", "EXPAND_SCALER"]
 
 
 def _pattern(op_type: str) -> PatternFunction:
@@ -141,23 +137,6 @@ def _replace_imputer(op: Builder, match: Match, learned: None) -> Value:
     return _as_before(make, make("Where", missing, _array(x, values), x), match["x"])
 
 
-def _check_normalizer(match: Match) -> str | None:
-    x, norm = match["x"], match.root.text("norm", "MAX")
-    if norm not in _NORMS:
-        return f"norm={norm}"
-    if x.dtype is DataType.FLOAT:
-        return "rows of floats, which one kernel normalizes"
-    return _type_reason(x) or (None if x.shape is not None and len(x.shape) in (1, 2) else f"data of shape {x.shape}")
-
-
-def _replace_normalizer(op: Builder, match: Match, learned: None) -> Value:
-    make, norm = Maker(op), match.root.text("norm", "MAX")
-    x = _wide(make, match["x"])
-    size = make(_NORMS[norm], x, np.array([-1], np.int64), keepdims=1)
-    one, zero = _number(x, 1), _number(x, 0)
-    return make.cast(make("Div", x, make("Where", make("Equal", size, zero), one, size)), DataType.FLOAT)
-
-
 EXPAND_SCALER = Rule(
     "expand_scaler",
     _pattern("Scaler"),
@@ -181,12 +160,4 @@ EXPAND_IMPUTER = Rule(
     _check_imputer,
     takes_apart=ml("Imputer"),
     summary="Write Imputer of ai.onnx.ml as a choice between elements and constants.",
-)
-EXPAND_NORMALIZER = Rule(
-    "expand_normalizer",
-    _pattern("Normalizer"),
-    _replace_normalizer,
-    _check_normalizer,
-    takes_apart=ml("Normalizer"),
-    summary="Write Normalizer of ai.onnx.ml as a reduction and a division.",
 )

@@ -6,10 +6,11 @@
                 p = Gather(positions, places), or the first positions, as many as there are ids
                 count = ReduceSum(mask = 1), or zeros without a mask
 
-(com.microsoft, as onnxruntime's optimizers write it), so that any provider computes it.
+(com.microsoft, as onnxruntime's optimizers write it), so that any provider computes it. What is gathered of tables of half types
+is cast to float32, and the result back: the sum is rounded once, and tables stay as they are.
 
 Left alone:
-    types other than float: half types round the sum once more
+    types other than float and half types
     a sum that is used; ids of unknown shape
 """
 
@@ -28,7 +29,8 @@ from sardonyx.optimize.terms import Term, attribute_value
 __all__ = ["EXPAND_EMBEDDING", "EXPAND_EMBEDDING_MASK"]
 
 _READS_AXES = 13
-"""From this version on ReduceSum takes axes as an input."""
+"""From this version on ReduceSum takes axes as an input, and Cast bfloat16."""
+_KINDS = (DataType.FLOAT, DataType.FLOAT16, DataType.BFLOAT16)
 
 
 def _pattern(op: PatternBuilder, ids: Term, words: Term, positions: Term, gamma: Term, beta: Term) -> Term:
@@ -51,8 +53,9 @@ def _mask_pattern(op: PatternBuilder, ids: Term, words: Term, positions: Term, g
 
 
 def _check(match: Match) -> str | None:
-    if match["words"].dtype is not DataType.FLOAT:
-        return f"it is of {match['words'].dtype}, expected float"
+    tables = [match.get(name) for name in ("words", "positions", "kinds", "gamma", "beta")]
+    if match["words"].dtype not in _KINDS or len({value.dtype for value in tables if value is not None}) > 1:
+        return f"it is of {match['words'].dtype}, expected one of float, float16 and bfloat16"
     integers = [match.get(name) for name in ("ids", "segments", "mask", "places")]
     if any(value is not None and value.dtype is not DataType.INT32 for value in integers):
         return "ids or mask are no int32"
@@ -61,11 +64,25 @@ def _check(match: Match) -> str | None:
 
 
 def _replace(op: Builder, match: Match, learned: None) -> Value:
-    total = op.Add(op.Gather(match["words"], match["ids"]), _placed(op, match))
+    total = op.Add(_wide(op, op.Gather(match["words"], match["ids"])), _wide(op, _placed(op, match)))
     segments, kinds = match.get("segments"), match.get("kinds")
     if segments is not None and kinds is not None:
-        total = op.Add(total, op.Gather(kinds, segments))
-    return op.LayerNormalization(total, match["gamma"], match["beta"], epsilon=float(attribute_value(match.root, "epsilon")))
+        total = op.Add(total, _wide(op, op.Gather(kinds, segments)))
+    gamma, beta = _wide(op, match["gamma"]), _wide(op, match["beta"])
+    found, dtype = (
+        op.LayerNormalization(total, gamma, beta, epsilon=float(attribute_value(match.root, "epsilon"))),
+        match["words"].dtype,
+    )
+    return found if dtype is None or dtype is DataType.FLOAT else _cast(op, found, dtype)
+
+
+def _wide(op: Builder, value: Value) -> Value:
+    """Return a value in float32."""
+    return value if value.dtype is DataType.FLOAT else _cast(op, value, DataType.FLOAT)
+
+
+def _cast(op: Builder, value: Value, dtype: DataType) -> Value:
+    return op.Cast(value, to=int(dtype), _version=max(op.version(), _READS_AXES))
 
 
 def _placed(op: Builder, match: Match) -> Value:

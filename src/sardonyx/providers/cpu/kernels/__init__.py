@@ -11,7 +11,8 @@ from sardonyx.providers.cpu.quantization import QUANTIZATION
 
 __all__ = ["FAMILIES", "load_all", "load_family"]
 
-_NHWC, _ROWS, _CONTRIB, _ML = "sardonyx.nhwc.", "sardonyx.rows.", "com.microsoft.", "ai.onnx.ml."
+_NHWC, _ROWS, _TFLITE = "sardonyx.nhwc.", "sardonyx.rows.", "sardonyx.tflite."
+_CONTRIB, _ML = "com.microsoft.", "ai.onnx.ml."
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "attention": ("Attention",),
@@ -20,13 +21,13 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "control_flow": ("If", "Loop", "Scan"),
     "conv": (f"{_NHWC}Conv",),
     "conv_transpose": (f"{_NHWC}ConvTranspose",),
-    "det": ("Det",),
     "dynamic_quantize": ("DynamicQuantizeLinear",),
     "elementwise": tuple(
         name
         for name in (*ELEMENTWISE, *(f"{_CONTRIB}{name}" for name in sorted(MICROSOFT_ELEMENTWISE)))
         if name.removeprefix(_CONTRIB) not in QUANTIZATION
     ),
+    "experts.moe": (f"{_CONTRIB}MoE", f"{_CONTRIB}QMoE"),
     "gather": ("Gather", "GatherElements", "GatherND", "OneHot", "Scatter", "ScatterElements", "ScatterND"),
     "group_norm": (f"{_NHWC}GroupNormalization",),
     "group_query": (f"{_CONTRIB}GroupQueryAttention",),
@@ -34,6 +35,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "images.affine_grid": ("AffineGrid",),
     "images.col2im": ("Col2Im",),
     "images.deform_conv": ("DeformConv",),
+    "images.detection": (f"{_TFLITE}DetectionPostProcess",),
     "images.grid": ("GridSample", f"{_CONTRIB}GridSample"),
     "images.lrn": ("LRN",),
     "images.plane_pool": ("AveragePool", "LpPool"),
@@ -48,6 +50,8 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         f"{_CONTRIB}QGemm",
     ),
     "matmul": ("Gemm", "MatMul"),
+    "matrices.det": ("Det",),
+    "matrices.inverse": (f"{_CONTRIB}Inverse",),
     "ml_feature": (f"{_ML}LabelEncoder", f"{_ML}Normalizer", f"{_ML}OneHotEncoder"),
     "ml_linear": (f"{_ML}SVMClassifier", f"{_ML}SVMRegressor"),
     "ml_tree": (f"{_ML}TreeEnsemble", f"{_ML}TreeEnsembleClassifier", f"{_ML}TreeEnsembleRegressor"),
@@ -66,6 +70,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         *(f"{_NHWC}{name}" for name in ("AveragePool", "LpPool", "MaxPool", "QLinearAveragePool", "QLinearGlobalAveragePool")),
     ),
     "qconv": (f"{_NHWC}ConvInteger", f"{_NHWC}QLinearConv"),
+    "quantized.bnb4": (f"{_CONTRIB}MatMulBnb4",),
     "quantized.gather_blocks": (f"{_CONTRIB}GatherBlockQuantized",),
     "quantized.global_mean": (f"{_CONTRIB}QLinearGlobalAveragePool",),
     "quantized.linear": tuple(f"{domain}{name}" for domain in ("", _CONTRIB) for name in QUANTIZATION),

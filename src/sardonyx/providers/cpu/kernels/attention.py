@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import Type
+from sardonyx.codegen.emit.types import I64, Type
 from sardonyx.codegen.kernels.attention.blocks import AttentionParams, scratch_elements, together, write_attention
 from sardonyx.codegen.kernels.attention.scores import AttentionShape
 from sardonyx.codegen.kernels.gemm import tiling
@@ -27,7 +27,9 @@ from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.attention_few import Few, FewHeads, Rows, RowStrides, attend_few
 from sardonyx.providers.cpu.kernels.attention_mask import NO_WINDOW, Mask, check_mask, ends_of_keys, lower_mask, seen_mask
-from sardonyx.providers.cpu.kernels.reshape import OrderSpec
+from sardonyx.providers.cpu.kernels.gather import GatherSpec
+from sardonyx.providers.cpu.kernels.reshape import OrderSpec, ViewSpec
+from sardonyx.providers.cpu.kernels.slice import SplitSpec
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, index_type, shape_of
 from sardonyx.providers.cpu.precision import FLOAT32
@@ -225,14 +227,85 @@ def attention(low: Lowering, group: Group, call: AttentionSpec) -> None:
         mask = lower_mask(low, node.input(_MASK), call.scores)
     else:
         mask = seen_mask(low, group, call.scores, call.window, lengths)
-    operands = [rows_of(low, given(node.inputs[_Q]), call.q), *(_appended(low, node, place, call, mask) for place in (_K, _V))]
+    former = _former(low, node, mask)
+    operands = [
+        rows_of(low, given(node.inputs[_Q]), call.q),
+        *(_appended(low, node, place, call, mask, former) for place in (_K, _V)),
+    ]
     result = low.result(group.result)
     rows = result, _result_strides(result.shape, call.v, is_swapped=bool(group.tail))
-    pasts = [node.input(place) for place in (_PAST_KEY, _PAST_VALUE)]
-    former = None if pasts[0] is None or pasts[1] is None else (low.of(pasts[0]), low.of(pasts[1]))
-    few = Few(call.is_causal, call.past[0], former, call.past[0], call.k.rows, lengths, call.window)
+    few = Few(call.is_causal, call.past[0], None, call.past[0], call.k.rows, lengths, call.window)
+    if former is not None:
+        few = dataclasses.replace(few, former=former.buffers, rows=former.rows, former_batches=former.batches)
     hides = lengths is not None
     attend(low, group, dataclasses.replace(call, is_causal=False) if hides else call, operands, rows, mask, few)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Former:
+    """Where keys and values of former runs are."""
+
+    buffers: tuple[Buffer, Buffer]
+    """(B, M, P, D) each."""
+    rows: Buffer | None = None
+    """For each batch the row whose they are; None where each has its own."""
+    batches: Dim = 0
+    """How many rows there are, where they are named."""
+
+
+def _former(low: Lowering, node: Node, mask: Mask) -> _Former | None:
+    """Return where keys and values of former runs are, None without them.
+
+    Where a Gather picks their rows, as in a search by beams, that is where they lie before it, so that they are copied once.
+    """
+    key, value = node.input(_PAST_KEY), node.input(_PAST_VALUE)
+    if key is None or value is None:
+        return None
+    picked = None if mask.is_never_by_rows else (_before_pick(low, key), _before_pick(low, value))
+    if (
+        picked is not None
+        and picked[0] is not None
+        and picked[1] is not None
+        and picked[0].gather.inputs[1] is picked[1].gather.inputs[1]
+    ):
+        return _Former((picked[0].buffer, picked[1].buffer), low.of(picked[0].gather.inputs[1]), picked[0].batches)
+    return _Former((low.of(key), low.of(value)))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Picked:
+    """A past whose rows a Gather picks."""
+
+    gather: Node
+    """The Gather."""
+    buffer: Buffer
+    """The past before it."""
+    batches: Dim
+    """How many rows that has."""
+
+
+def _before_pick(low: Lowering, past: Value) -> _Picked | None:
+    """Return a past (B, M, P, D) before a Gather picked its rows, of which there are as many as before; None where none did.
+
+    Keys and values may be picked together, (2, B, M, P, D), and taken apart then.
+    """
+    gather = past.producer
+    while gather is not None and isinstance(low.specs.get(gather), (SplitSpec, ViewSpec)):
+        source = gather.input(0)
+        gather = None if source is None else source.producer
+    spec = None if gather is None else low.specs.get(gather)
+    if gather is None or not isinstance(spec, GatherSpec) or spec.place is not None or spec.index != I64:
+        return None
+    source, rows = given(gather.inputs[0]), given(gather.inputs[1])
+    axis = len(shape_of(source)) - len(shape_of(past))
+    is_plain = spec.axis == axis and axis in (0, 1) and len(shape_of(rows)) == 1 and source.shape == gather.output.shape
+    if not is_plain or not low.holds(source) or not low.holds(rows):
+        return None
+    view = view_of(low, past)
+    if axis and (view.buffer.base is not low.of(gather.output) or view.strides != tuple(dense_strides(shape_of(past)))):
+        return None
+    offset = view.buffer.offset if axis else 0
+    return _Picked(gather, Buffer(DataType.FLOAT, shape_of(past), None, low.of(source), offset), shape_of(source)[axis])
 
 
 def _lengths(low: Lowering, group: Group, call: AttentionSpec) -> Buffer:
@@ -319,7 +392,9 @@ def rows_of(low: Lowering, value: Value, heads: Heads) -> tuple[Buffer, RowStrid
     return view.buffer, heads.strides(view.strides)
 
 
-def _appended(low: Lowering, node: Node, place: int, call: AttentionSpec, mask: Mask) -> tuple[Buffer, RowStrides]:
+def _appended(
+    low: Lowering, node: Node, place: int, call: AttentionSpec, mask: Mask, former: _Former | None
+) -> tuple[Buffer, RowStrides]:
     """Return where the rows of K or V are, with those of former runs before them, which few queries copy as they read them.
 
     They are an output of their own where one is asked for.
@@ -333,7 +408,8 @@ def _appended(low: Lowering, node: Node, place: int, call: AttentionSpec, mask: 
     B, M, N, D = heads.batch, heads.count, heads.rows, heads.size
     result = low.temporary(DataType.FLOAT, (B, M, P + N, D)) if present is None else low.result(present)
     batch, head, row, _ = dense_strides((B, M, P + N, D))
-    if past is not None and not mask.is_always_by_rows:
+    is_copied_later = mask.is_always_by_rows or (former is not None and former.rows is not None)
+    if past is not None and not is_copied_later:
         region = zip((B, M, P, D), dense_strides((B, M, P, D)), (batch, head, row, 1), strict=True)
         copy_region(low, "Append", low.of(past), result, [StridedDim(*dim) for dim in region], unless=mask.is_by_rows)
     behind = Buffer(DataType.FLOAT, (B, M, N, D), base=result, offset=P * D)

@@ -1,6 +1,7 @@
 """Attention of few queries, as a decoder has them: the steps beside those for many, of which the sizes decide.
 
-Which queries are few is `Mask.is_by_rows`'s matter. A piece of former keys is copied into the cache by the task that reads it.
+Which queries are few is `Mask.is_by_rows`'s matter. A piece of former keys is copied into the cache by the task that reads it;
+where each batch names whose they are, the step copies them for many queries, too.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from sardonyx.providers.cpu.kernels.attention_mask import Mask
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.precision import FLOAT32
 from sardonyx.providers.cpu.sizes import Sizes
-from sardonyx.providers.cpu.steps import Buffer
+from sardonyx.providers.cpu.steps import STATUS, Buffer
 
 __all__ = ["Few", "FewHeads", "RowStrides", "Rows", "attend_few"]
 
@@ -59,6 +60,10 @@ class Few:
     """Keys that a causal query sees at most."""
     sinks: tuple[Buffer, ...] = ()
     """One more score for each head (H), whose value is zero; a buffer or none."""
+    rows: Buffer | None = None
+    """For each batch the one of former runs whose keys and values it goes on from, int64 (B)."""
+    former_batches: Dim = 0
+    """How many batches there were in former runs, where `rows` names them."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -95,15 +100,19 @@ class RowAttentionKernel:
     """Whether each batch has a length of its own."""
     has_past: bool
     """Whether former keys and values are copied into the cache."""
+    names_rows: bool = False
+    """Whether each batch says whose they are."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        parts = "_lengths" * self.has_lengths + "_past" * self.has_past
+        parts = "_lengths" * self.has_lengths + "_past" * self.has_past + "_rows" * self.names_rows
         return f"attention_rows_f32_{self.shape.name}{parts}_{target.isa}"
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        write_row_attention(module, symbol, self.shape, has_lengths=self.has_lengths, has_past=self.has_past)
+        write_row_attention(
+            module, symbol, self.shape, has_lengths=self.has_lengths, has_past=self.has_past, names_rows=self.names_rows
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -147,7 +156,7 @@ def attend_few(
     shape = AttentionShape(
         mask.masking if mask.rows else Masking.NONE, few.is_causal, mask.replaces, heads.softcap, bool(few.sinks)
     )
-    symbol = low.kernel(RowAttentionKernel(shape, few.lengths is not None, few.former is not None))
+    symbol = low.kernel(RowAttentionKernel(shape, few.lengths is not None, few.former is not None, few.rows is not None))
     pieces = maximum(ceil_div(heads.T, PIECE), 1)
     rows = minimum(heads.S, FEW) * heads.group
     parts = low.temporary(DataType.FLOAT, (heads.B, heads.M, pieces, rows, part_elements(heads.Dv)))
@@ -167,6 +176,7 @@ def attend_few(
             window=few.window,
             P=sizes(few.P),
             N=sizes(few.N),
+            former=sizes(few.former_batches),
             mask=mask.row_strides(sizes) if mask.rows else (0, 0, 0),
             **{name: _at(sizes, of) for name, of in zip("qkvy", strides, strict=True)},
         )
@@ -174,6 +184,8 @@ def attend_few(
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         check(sizes)
         params = params_of(sizes)
+        if few.rows is not None and is_many(sizes):
+            params = dataclasses.replace(params, S=0)
         return params.words(), params.tasks()
 
     def join(sizes: Sizes) -> tuple[list[int], int]:
@@ -189,12 +201,17 @@ def attend_few(
     (q, _), (k, _), (v, _) = operands
     buffers = [q, k, v, result[0], parts, few.lengths or q, *(few.former or (k, v)), *mask.rows, *few.sinks]
     writes = [3, 4] if few.former is None else [3, 4, 1, 2]
-    shares = [] if few.former is None else [(6, 1), (7, 2)]
-    low.step(group, symbol, buffers, writes=writes, plan=plan, unless=is_many, shares=shares, precision=FLOAT32)
+    if few.rows is None:
+        shares = [] if few.former is None else [(6, 1), (7, 2)]
+        low.step(group, symbol, buffers, writes=writes, plan=plan, unless=is_many, shares=shares, precision=FLOAT32)
+    else:  # for many queries it only copies
+        named = [*buffers, few.rows, STATUS]
+        low.step(group, symbol, named, writes=writes, plan=plan, failure=_FAILURE, precision=FLOAT32)
     joined = [*buffers[:_JOINED], *few.sinks]
     low.step(group, low.kernel(JoinKernel(bool(few.sinks))), joined, writes=[3, 4], plan=join, unless=is_one)
 
 
+_FAILURE = "the rows to go on from name one that former runs did not have"
 _JOINED = 5
 """How many of the buffers are needed to join the pieces."""
 

@@ -2,13 +2,13 @@
 
 kernel of one element, stride 1                 the product of matrices that MatMul is, unless its sums are long; in matrix tiles of
                                                 bfloat16 where less precision is asked for
-each channel by itself                          depthwise
+each channel by itself, or small groups          depthwise
 a few planes, as images come                    taps in order, read from the planes
 few output channels                             implicit product, vectors along the input's channels
 3 x 3 with stride 1, many channels              minimal filtering (Winograd)
 no padding, or few channels                     implicit product, taps along the last axis in one run; few channels are copied
                                                 into a border of zeros first
-everything else                                 implicit product, tap by tap, padding read from zeros
+everything else, and float64                    implicit product, tap by tap, padding read from zeros
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from math import prod
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.matrix_tiles import TILE
 from sardonyx.codegen.kernels.conv import pack_filters
+from sardonyx.codegen.kernels.depthwise import PLACES, Line
 from sardonyx.codegen.kernels.gemm import GemmParams, tiling
 from sardonyx.codegen.kernels.narrow.pairs import pack_pairs
 from sardonyx.codegen.kernels.narrow.tile_gemm import tile_gemm_params
 from sardonyx.codegen.kernels.panels import TilePanels
 from sardonyx.codegen.kernels.tile_products import tile_words
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node
 from sardonyx.ir.shape import product
 from sardonyx.ops.schema import NHWC_DOMAIN
@@ -51,6 +52,11 @@ __all__: list[str] = []
 _PRODUCT = 320
 """Up to so many channels a convolution of single places is faster as a plain product; and where images have one place each."""
 
+_SMALL_GROUP = 16
+"""Groups of more channels fill tiles of their own."""
+_LONGEST_CHAIN = 256
+"""Most elements that are added one after another where channels are in groups."""
+
 
 def claim(node: Node) -> Filters | str:
     """Return what a Conv does with its filters, or why it cannot be compiled."""
@@ -67,15 +73,18 @@ def lower(low: Lowering, group: Group, spec: Filters) -> None:
     data, (M, C) = low.of(node.inputs[0]), filters.shape[:2]
     is_product = is_point(window) and groups == 1 and not is_narrow(M, groups, C)
     is_single = group.result.shape is not None and {*group.result.shape[1:-1]} == {1}
-    planes = None if weights is None or multiplies_pairs(low, C) else planes_of(low, group, window, groups, weights)
-    if weights is not None and is_product and multiplies_tiles(low):
+    is_wide = data.dtype is DataType.DOUBLE
+    planes = None if weights is None or is_wide or multiplies_pairs(low, C) else planes_of(low, group, window, groups, weights)
+    if is_wide:
+        _lower_windows(low, group, data, filters, groups, window, tail)
+    elif weights is not None and is_product and multiplies_tiles(low):
         _lower_tiles(low, group, data, weights, tail)
     elif weights is not None and is_product and (C <= _PRODUCT or is_single) and not multiplies_pairs(low, C):
         _lower_product(low, group, data, weights, tail)
     elif planes is not None and weights is not None:
         lower_planes(low, group, planes, weights, window, tail)
-    elif (groups, 1) == (M, C) and len(window.kernel) <= 2:
-        _lower_depthwise(low, group, data, filters, window, tail)
+    elif len(window.kernel) <= 2 and (M == groups * C == groups or (weights is not None and _has_small_groups(low, spec, filters))):
+        _lower_depthwise(low, group, data, filters, groups, window, tail)
     elif weights is not None and suits_winograd(window, groups, weights, group.result.shape[1:-1] if group.result.shape else ()):
         lower_winograd(low, group, data, weights, window, tail)
     else:
@@ -119,8 +128,11 @@ def _pack_point_pairs(weights: Array, width: int) -> Array:
     return pack_pairs(weights.reshape(weights.shape[:2]).T, width, TILE)
 
 
-def _lower_depthwise(low: Lowering, group: Group, data: Buffer, filters: FilterSource, window: Window[int], tail: Tail) -> None:
-    result, spatial, C = low.result(group.result), data.shape[1:-1], filters.shape[0]
+def _lower_depthwise(
+    low: Lowering, group: Group, data: Buffer, filters: FilterSource, groups: int, window: Window[int], tail: Tail
+) -> None:
+    result, spatial, (M, members) = low.result(group.result), data.shape[1:-1], filters.shape[:2]
+    C = groups * members
 
     def place(sizes: Sizes) -> WindowPlacement:
         images, *places, _ = sizes.shape(result.shape)
@@ -128,8 +140,18 @@ def _lower_depthwise(low: Lowering, group: Group, data: Buffer, filters: FilterS
         axes = conv_axes(window, held, place_window(window, held, places), C, row)
         return WindowPlacement(images, axes, C * prod(held), row * prod(places))
 
-    line = DepthwiseLine(window.kernel[-1], window.strides[-1], window.dilations[-1])
+    line = DepthwiseLine(window.kernel[-1], window.strides[-1], window.dilations[-1], (members, M // groups))
     add_depthwise(low, group, (data, result), filters, line, tail, place)
+
+
+def _has_small_groups(low: Lowering, spec: Filters, filters: FilterSource) -> bool:
+    """Return whether groups that make no fewer channels than they read go side by side in a vector."""
+    window, (M, C), lanes = spec.window, filters.shape[:2], low.target.lanes(32)
+    makes = M // spec.groups
+    if spec.groups == 1 or not C <= makes <= _SMALL_GROUP or lanes % makes or lanes % C:
+        return False
+    line = Line(window.kernel[-1], window.strides[-1], window.dilations[-1])
+    return prod(window.kernel) * C <= _LONGEST_CHAIN and line.fits(PLACES)
 
 
 def _lower_windows(
@@ -138,7 +160,9 @@ def _lower_windows(
     channels = data.shape[-1]
     given = data.shape[1:-1]
     dense = groups == 1 and window.dilations[-1] == 1
-    bordered = is_padded(window) and dense and isinstance(channels, int) and channels <= FEW_CHANNELS
+    bordered = (
+        data.dtype is DataType.FLOAT and is_padded(window) and dense and isinstance(channels, int) and channels <= FEW_CHANNELS
+    )
     if bordered:
         data = add_border(low, data, window)
     padded = is_padded(window) and not bordered

@@ -6,7 +6,7 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, argument, substitute
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.module import Kernel
-from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.emit.types import F32, F64
 from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.conv import ConvEpilogue
 from sardonyx.dtypes import DataType
@@ -69,8 +69,9 @@ def tail_of(low: Lowering, group: Group, bias: Value | None) -> Tail:
     expr, operands = low.epilogue(group)
     if bias is not None:
         operands = [*operands, bias]
-        expr = substitute(expr, {0: argument(0, F32) + argument(len(operands), F32)})
-    ways = "".join(access_of(group.result.shape, value) or "?" for value in operands)
+        kind = F64 if bias.dtype is DataType.DOUBLE else F32
+        expr = substitute(expr, {0: argument(0, kind) + argument(len(operands), kind)})
+    ways = "".join(access_of(group.result.shape, value, value.dtype or DataType.FLOAT) or "?" for value in operands)
     return Tail(TailCode(expr, ways), tuple(operands))
 
 
@@ -84,7 +85,7 @@ def place_epilogue(tail: TailCode, first: int) -> ConvEpilogue | None:
 
     def write(b: Kernel, sums: Register, place: Register, column: Register, span: Span) -> Register:
         places = [column if way == COLUMN else place for way in tail.ways]
-        operands = [b.buffer(first + index, F32).load(place, span) for index, place in enumerate(places)]
+        operands = [b.buffer(first + index, sums.type.scalar).load(place, span) for index, place in enumerate(places)]
         return write_expressions(b, [tail.expr], [sums, *operands])[0]
 
     return write

@@ -20,6 +20,7 @@ import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.window import WindowAxis
+from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node
 from sardonyx.ops.schema import NHWC_DOMAIN
@@ -150,7 +151,9 @@ def lower(low: Lowering, group: Group, spread: SpreadSpec) -> None:
         for taps, stride, dilation in zip(kernel, window.strides, window.dilations, strict=True)
     ]
     is_alone = (C, weights.shape[1]) == (groups, 1) and isinstance(weights, ConstantFilters)
-    is_depthwise = is_alone and len(kernel) <= 2 and all(phase.taps for phases in choices for phase in phases)
+    is_depthwise = (
+        is_alone and data.dtype is DataType.FLOAT and len(kernel) <= 2 and all(phase.taps for phases in choices for phase in phases)
+    )
     for phases in itertools.product(*choices):
         taken = _taken(weights, groups, [phase.taps for phase in phases])
 

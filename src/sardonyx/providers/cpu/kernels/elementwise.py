@@ -15,7 +15,7 @@ from sardonyx.codegen.emit.expr import ElementExpr, argument, constant
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.scalars import scalar
 from sardonyx.codegen.emit.types import Type
-from sardonyx.codegen.kernels.elementwise import Access, MapParams, write_map
+from sardonyx.codegen.kernels.elementwise import Access, MapParams, short_row, write_map
 from sardonyx.codegen.kernels.quantized.byte_table import ENTRIES, TableParams
 from sardonyx.codegen.target import Target
 from sardonyx.errors import InvalidArgument
@@ -222,14 +222,17 @@ class MapKernel:
     """What it computes."""
     accesses: tuple[Access, ...]
     """How arguments and outputs are walked along a row."""
+    short: int | None = None
+    """The elements of a row, where several rows fill one vector."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        return expression_symbol(target, self.name, self.outputs, "".join(access.name[0].lower() for access in self.accesses))
+        ways = "".join(access.name[0].lower() for access in self.accesses)
+        return expression_symbol(target, self.name, self.outputs, ways, "" if self.short is None else f"rows{self.short}")
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        write_map(module, symbol, self.kinds, self.outputs, self.accesses)
+        write_map(module, symbol, self.kinds, self.outputs, self.accesses, short=self.short)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -277,7 +280,9 @@ def _map(
 ) -> None:
     """Add the step that computes each element."""
     (expr, kinds), walk = mapped, broadcast_walk(result.shape, [buffer.shape for buffer in inputs])
-    symbol = low.kernel(MapKernel("map", kinds, (expr,), tuple(walk.accesses())))
+    accesses = tuple(walk.accesses())
+    short = short_row(low.target, [*kinds, expr.type], accesses, walk.dims[-1]) if len(walk.dims) > 1 else None
+    symbol = low.kernel(MapKernel("map", kinds, (expr,), accesses, short))
     whole = [index for index, buffer in enumerate(inputs) if buffer.shape == result.shape and buffer.dtype == result.dtype]
     low.step(group, symbol, [*inputs, result], writes=[len(inputs)], plan=_plan(walk), in_place=whole, unless=unless)
 

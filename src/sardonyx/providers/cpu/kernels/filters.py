@@ -13,6 +13,7 @@ from math import prod
 from typing import TypeAlias
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.codegen.emit.types import of_dtype
 from sardonyx.codegen.kernels.conv import pack_filters
 from sardonyx.codegen.kernels.conv_narrow import pack_narrow
 from sardonyx.codegen.kernels.depthwise import pack_depthwise
@@ -93,7 +94,7 @@ class ComputedFilters:
         def plan(sizes: Sizes) -> tuple[list[int], int]:
             return params.words(), params.tasks(width, groups)
 
-        low.move("Pack", low.kernel(PackKernel(width)), [rows, panels], plan, self.node)
+        low.move("Pack", low.kernel(PackKernel(width, of_dtype(rows.dtype.numpy))), [rows, panels], plan, self.node)
         return panels
 
     def taps(self, low: Lowering, lanes: int) -> Buffer:

@@ -18,7 +18,8 @@ from sardonyx.codegen.kernels.attention.group_query import Rotation, write_appen
 from sardonyx.codegen.kernels.attention.rows import FEW
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
-from sardonyx.ir import Dim, Node
+from sardonyx.ir import Dim, Node, Shape
+from sardonyx.ir.shape import product
 from sardonyx.ops.views.attention import MicrosoftAttention
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
@@ -85,6 +86,9 @@ def claim(node: Node) -> GroupQuerySpec | str:
         return f"{q.count} query heads of {q.size} elements for {k.count} of keys and values of {k.size} and {v.size}"
     past, caches = node.input(_PAST_KEY), [shape_of(value) for value in node.outputs[1:3]]
     P: Dim = 0 if past is None else shape_of(past)[2]
+    problem = _misfit(node, q, (k, v), (q.batch, k.count, P, q.size))
+    if problem is not None:
+        return problem
     kinds = index_type(given(node.inputs[_LENGTHS])), index_type(given(node.inputs[_LONGEST]))
     if isinstance(kinds[0], str) or isinstance(kinds[1], str):
         return "lengths of another type than int32 and int64"
@@ -147,6 +151,20 @@ def _problem_of(node: Node) -> str | None:
         return "its scores are asked for"
     pasts = [shape_of(given(node.inputs[index])) for index in (_PAST_KEY, _PAST_VALUE) if node.input(index) is not None]
     return "caches of other ranks than four" if any(len(shape) != 4 for shape in pasts) else None
+
+
+def _misfit(node: Node, q: Heads, rows: Sequence[Heads], past: Shape) -> str | None:
+    """Return which sizes differ, or may for some inputs, that kernels take for one; None where none do."""
+    if any((item.batch, item.rows) != (q.batch, q.rows) for item in rows):
+        return "keys or values may be of another batch or length than queries"
+    pasts = [shape_of(given(node.inputs[index])) for index in (_PAST_KEY, _PAST_VALUE) if node.input(index) is not None]
+    if any(
+        shape != past for shape in (*pasts, *((*shape_of(value)[:2], past[2], shape_of(value)[3]) for value in node.outputs[1:3]))
+    ):
+        return f"caches of former runs may be of another shape than ({', '.join(map(str, past))})"
+    if product(shape_of(given(node.inputs[_LENGTHS]))) != q.batch or product(shape_of(given(node.inputs[_LONGEST]))) != 1:
+        return "there may be other than one length for each sequence and one in all"
+    return None
 
 
 def _half_of(node: Node, size: int) -> int:

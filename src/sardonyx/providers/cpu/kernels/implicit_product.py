@@ -8,11 +8,13 @@ import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import F32, F64, Type
 from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.codegen.kernels.conv import ConvParams, conv_tiling, widths_for, write_conv
 from sardonyx.codegen.kernels.conv_narrow import MOST_COLUMNS, write_narrow_conv
 from sardonyx.codegen.kernels.depthwise import DepthwiseParams, write_depthwise
 from sardonyx.codegen.target import Target
+from sardonyx.dtypes import DataType
 from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_tail import Tail, TailCode, place_epilogue
@@ -93,17 +95,29 @@ class ConvKernel:
     """The epilogue."""
     pairs: bool = False
     """Whether it multiplies pairs of bfloat16."""
+    element: Type = F32
+    """The type of elements and sums."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        kind, widths = "bf16x2" if self.pairs else "f32", "_".join(map(str, self.widths))
-        name = f"conv{self.rank}d_{kind}_{conv_tiling(target).name}_{widths}{'_padded' * self.padded}"
+        plain = "f32" if self.element == F32 else self.element.text
+        kind, widths = "bf16x2" if self.pairs else plain, "_".join(map(str, self.widths))
+        name = f"conv{self.rank}d_{kind}_{conv_tiling(target, self.element).name}_{widths}{'_padded' * self.padded}"
         return expression_symbol(target, name, [self.tail.expr], self.tail.ways)
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
         epilogue = place_epilogue(self.tail, _FIRST_OPERAND)
-        write_conv(module, symbol, self.rank, padded=self.padded, epilogue=epilogue, widths=self.widths, pairs=self.pairs)
+        write_conv(
+            module,
+            symbol,
+            self.rank,
+            padded=self.padded,
+            epilogue=epilogue,
+            widths=self.widths,
+            pairs=self.pairs,
+            kind=self.element,
+        )
 
 
 def add_product(
@@ -124,7 +138,7 @@ def add_product(
     Args:
         low: where to add it.
         group: what it computes.
-        data: the input (N, spatial…, C).
+        data: the input (N, spatial…, C), of float32 or float64, as all others are.
         result: the output (N, spatial…, M).
         weights: the filters (M, C / groups, kernel…).
         groups: groups of channels.
@@ -134,17 +148,17 @@ def add_product(
         padded: whether a window may lie partly outside of the input.
     """
     target, rank, (M, C) = low.target, len(weights.shape) - 2, weights.shape[:2]
-    words = 1
-    if is_narrow(M, groups, depth):
+    words, kind = 1, F64 if data.dtype is DataType.DOUBLE else F32
+    if kind == F32 and is_narrow(M, groups, depth):
         symbol = low.kernel(NarrowConvKernel(rank, M, padded, tail.code))
         packed = weights.rows(low)
-    elif isinstance(weights, ConstantFilters) and multiplies_pairs(low, C, depth):
+    elif kind == F32 and isinstance(weights, ConstantFilters) and multiplies_pairs(low, C, depth):
         symbol = low.kernel(ConvKernel(rank, tuple(widths_for(target, M // groups)), padded, tail.code, pairs=True))
         packed, data, words = weights.pairs(low, groups, conv_tiling(target).panel), as_pairs(low, group.node, data), 2
     else:
-        symbol = low.kernel(ConvKernel(rank, tuple(widths_for(target, M // groups)), padded, tail.code))
-        packed = weights.panels(low, groups, conv_tiling(target).panel)
-    zeros = low.constant(np.zeros(max(depth, 1), np.float32))
+        symbol = low.kernel(ConvKernel(rank, tuple(widths_for(target, M // groups, kind)), padded, tail.code, element=kind))
+        packed = weights.panels(low, groups, conv_tiling(target, kind).panel)
+    zeros = low.constant(np.zeros(max(depth, 1), data.dtype.numpy))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         found = place(sizes)
@@ -156,6 +170,7 @@ def add_product(
             [dataclasses.replace(axis, in_step=axis.in_step // words) for axis in found.axes],
             groups=groups,
             threads=low.threads,
+            kind=kind,
             group_step=C // words,
             image=found.image // words,
             out_image=found.out_image,
@@ -164,7 +179,8 @@ def add_product(
         return params.words(), params.tasks()
 
     operands = map(low.of, tail.operands)
-    buffers, precision = [data, packed, result, zeros, *operands], FLOAT32 if words == 1 else BFLOAT16
+    buffers = [data, packed, result, zeros, *operands]
+    precision = "float64" if kind == F64 else FLOAT32 if words == 1 else BFLOAT16
     low.step(group, symbol, buffers, writes=[2], plan=plan, pitched=tail.may_be_pitched, precision=precision)
 
 
@@ -182,11 +198,13 @@ class DepthwiseLine:
     """From one place to the next."""
     dilation: int
     """From one tap to the next."""
+    groups: tuple[int, int] = (1, 1)
+    """Channels that a group reads, and that it makes."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DepthwiseKernel:
-    """A convolution of each channel by itself."""
+    """A convolution of each channel by itself, or of small groups."""
 
     taps: int
     """Taps along the last axis."""
@@ -194,18 +212,22 @@ class DepthwiseKernel:
     """From one place to the next there."""
     dilation: int
     """From one tap to the next there."""
+    groups: tuple[int, int]
+    """Channels that a group reads, and that it makes."""
     tail: TailCode
     """The epilogue."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        name = f"depthwise_f32_{self.taps}s{self.stride}d{self.dilation}"
+        name = f"depthwise_f32_{self.taps}s{self.stride}d{self.dilation}g{self.groups[0]}x{self.groups[1]}"
         return expression_symbol(target, name, [self.tail.expr], self.tail.ways)
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
         epilogue = place_epilogue(self.tail, _FIRST_DEPTHWISE)
-        write_depthwise(module, symbol, taps=self.taps, stride=self.stride, dilation=self.dilation, epilogue=epilogue)
+        write_depthwise(
+            module, symbol, taps=self.taps, stride=self.stride, dilation=self.dilation, groups=self.groups, epilogue=epilogue
+        )
 
 
 def add_depthwise(
@@ -217,13 +239,13 @@ def add_depthwise(
     tail: Tail,
     place: Callable[[Sizes], WindowPlacement],
 ) -> None:
-    """Add the step that convolves each channel with its filter.
+    """Add the step that convolves each channel, or each small group of channels, with its filters.
 
     Args:
         low: where to add it.
         group: what it computes.
         buffers: the input (N, spatial…, C) and the output (N, spatial…, C), of one spatial axis or two.
-        filters: the filters (C, 1, kernel…).
+        filters: the filters (C, channels of a group, kernel…).
         line: the window along the last axis.
         tail: the epilogue.
         place: the placement for given sizes.
@@ -241,5 +263,5 @@ def add_depthwise(
         return params.words(), params.tasks()
 
     every, pitched = [data, packed, result, *map(low.of, tail.operands)], tail.may_be_pitched
-    symbol = low.kernel(DepthwiseKernel(line.taps, line.stride, line.dilation, tail.code))
+    symbol = low.kernel(DepthwiseKernel(line.taps, line.stride, line.dilation, line.groups, tail.code))
     low.step(group, symbol, every, writes=[2], plan=plan, pitched=pitched, precision=FLOAT32)

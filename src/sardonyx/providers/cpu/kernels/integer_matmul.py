@@ -37,6 +37,7 @@ from sardonyx.providers.cpu.kernels.quantized.table import starts_table
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import constant_of, given, open_or_wrong, shape_of
 from sardonyx.providers.cpu.steps import Buffer
+from sardonyx.providers.cpu.strided import StridedDim, copy_region
 
 __all__: list[str] = []
 
@@ -58,6 +59,8 @@ class IntegerProductSpec:
     """The inputs that are read in the store."""
     is_vector: bool
     """Whether B is a vector."""
+    is_left_transposed: bool = False
+    """Whether A is (K, M)."""
     is_transposed: bool = False
     """Whether B is (N, K)."""
     alpha: float = 1.0
@@ -107,9 +110,10 @@ class _Sides:
         return ROW if shape == (*self.output[:-1], 1) else None
 
 
-def _sides_of(node: Node, right_index: int, *, is_transposed: bool = False) -> _Sides | str:
+def _sides_of(node: Node, right_index: int, *, is_left_transposed: bool, is_transposed: bool) -> _Sides | str:
     """Return the shapes of a product, or why it cannot be compiled."""
     left, right = shape_of(node.inputs[0]), shape_of(node.inputs[right_index])
+    left = left[::-1] if is_left_transposed else left
     if not left or not right:
         return "one side is a scalar"
     matrix = (*right, 1) if len(right) == 1 else right
@@ -127,13 +131,19 @@ _Read = tuple[int, "DataType | None", Callable[[_Sides, Shape], "str | None"]]
 
 
 def _spec(
-    node: Node, right: int, zeros: tuple[int, int], *reads: _Read, is_transposed: bool = False, alpha: float = 1.0
+    node: Node,
+    right: int,
+    zeros: tuple[int, int],
+    *reads: _Read,
+    is_left_transposed: bool = False,
+    is_transposed: bool = False,
+    alpha: float = 1.0,
 ) -> IntegerProductSpec | str:
     """Return a product's specification, or why it cannot be compiled; `zeros` are the inputs of zero points, -1 for none."""
     left, weights = given(node.inputs[0]), given(node.inputs[right])
     if weights.dtype not in _BYTES or (zeros[0] >= 0 and left.dtype not in _BYTES):
         return f"products of {left.dtype} and {weights.dtype}"
-    sides = _sides_of(node, right, is_transposed=is_transposed)
+    sides = _sides_of(node, right, is_left_transposed=is_left_transposed, is_transposed=is_transposed)
     if isinstance(sides, str):
         return sides
     points: list[_Read] = [(zeros[1], weights.dtype, _Sides.by_column)]
@@ -148,7 +158,8 @@ def _spec(
         if way is None or value.dtype is not dtype:
             return f"input {index} of type {value.dtype} and shape {value.shape} beside sides of {sides.left} and {sides.right}"
         ways.append((index, way))
-    return IntegerProductSpec(right, *zeros, tuple(ways), len(shape_of(weights)) == 1, is_transposed, alpha)
+    is_vector = len(shape_of(weights)) == 1
+    return IntegerProductSpec(right, *zeros, tuple(ways), is_vector, is_left_transposed, is_transposed, alpha)
 
 
 def claim_integer(node: Node) -> IntegerProductSpec | str:
@@ -175,15 +186,14 @@ _C, _Y_SCALE, _Y_ZERO = range(6, 9)
 def claim_gemm(node: Node) -> IntegerProductSpec | str:
     """Return what a QGemm multiplies, or why it cannot be compiled."""
     view, made = Gemm.of(node), node.outputs[0].dtype
-    if view.transposes_a:
-        return "transA is set"
     if len(shape_of(node.inputs[0])) != 2 or len(shape_of(node.inputs[_B])) != 2:
         return "sides that are no matrices"
     if made not in (_BYTES if node.input(_Y_SCALE) is not None else (_FLOAT,)):
         return f"results of type {made}"
     scales = ((_A_SCALE, _FLOAT, _Sides.by_one), (_B_SCALE, _FLOAT, _Sides.by_plain_column), (_Y_SCALE, _FLOAT, _Sides.by_one))
     others = ((_C, DataType.INT32, _Sides.by_element), (_Y_ZERO, made, _Sides.by_one))
-    return _spec(node, _B, (_A_ZERO, _B_ZERO), *scales, *others, is_transposed=view.transposes_b, alpha=view.alpha)
+    sides = {"is_left_transposed": view.transposes_a, "is_transposed": view.transposes_b}
+    return _spec(node, _B, (_A_ZERO, _B_ZERO), *scales, *others, **sides, alpha=view.alpha)
 
 
 def claim_to_float(node: Node) -> IntegerProductSpec | str:
@@ -268,11 +278,21 @@ def _multiply(low: Lowering, group: Group, spec: IntegerProductSpec, head: Head,
 
 
 def _left(low: Lowering, node: Node, spec: IntegerProductSpec) -> LeftSide:
-    zero = node.input(spec.left_zero)
+    zero, source = node.input(spec.left_zero), low.of(node.inputs[0])
+    if spec.is_left_transposed:
+        source = _transposed(low, node, source)
     numbers = constant_of(zero)
     if zero is None or (numbers is not None and not numbers.any()):
-        return LeftSide(low.of(node.inputs[0]), None)
-    return LeftSide(low.of(node.inputs[0]), ZeroPoint(low.of(zero), dict(spec.ways)[spec.left_zero]))
+        return LeftSide(source, None)
+    return LeftSide(source, ZeroPoint(low.of(zero), dict(spec.ways)[spec.left_zero]))
+
+
+def _transposed(low: Lowering, node: Node, source: Buffer) -> Buffer:
+    """Copy a matrix (K, M) to (M, K)."""
+    K, M = source.shape
+    result = low.temporary(source.dtype, (M, K))
+    copy_region(low, "Transpose", source, result, [StridedDim(M, 1, K), StridedDim(K, M, 1)], node)
+    return result
 
 
 class _Factors:

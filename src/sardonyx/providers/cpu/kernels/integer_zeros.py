@@ -5,7 +5,7 @@ With what is stored in the place of x and w, 128 more or less where a sign is tu
     sum (x - zx)(w - zw) + bias  =  sum x w  +  offset  +  factor * sum x
     offset = bias + zx (K zw - sum w)                   factor = -zw
 
-An offset is a constant; where the zero point of the input is known only when the model runs, a step computes it.
+An offset is a constant; where the zero point of the input, or the filters, are known only when the model runs, a step computes it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.codegen.emit.expr import ElementExpr, argument
+from sardonyx.codegen.emit.expr import ElementExpr, argument, constant
 from sardonyx.codegen.emit.types import I32
 from sardonyx.codegen.kernels.quantized.dot_filters import offset_places
 from sardonyx.dtypes import Array, DataType
@@ -28,7 +28,7 @@ from sardonyx.providers.cpu.operands import constant_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
-__all__ = ["Corrections", "Stored", "SumParts", "correct_sums", "map_to", "stored_zeros"]
+__all__ = ["Corrections", "Stored", "SumParts", "correct_sums", "filters_shape", "map_to", "stored_zeros"]
 
 _HALF_RANGE = 128
 
@@ -38,7 +38,7 @@ class SumParts:
     """What a sum is made of, besides the data."""
 
     filters: Value
-    """The filters, a constant (M, …)."""
+    """The filters (M, …), whose shape is known."""
     x_zero: Value | None
     """The zero point of the data, one element."""
     w_zero: Value | None
@@ -82,7 +82,13 @@ def _shift(was_signed: bool, *, signed: bool) -> int:
 
 
 def correct_sums(
-    low: Lowering, parts: SumParts, data: DataType, stored: Stored, border: int, columns: tuple[int, int]
+    low: Lowering,
+    parts: SumParts,
+    data: DataType,
+    stored: Stored,
+    border: int,
+    columns: tuple[int, int],
+    sums: Buffer | None = None,
 ) -> Corrections:
     """Return what a kernel needs, with the steps that compute it where the zero point of the data is no constant.
 
@@ -93,13 +99,16 @@ def correct_sums(
         stored: how the kernel takes its operands.
         border: how many zero points of the data it reads in the padding.
         columns: how many groups of columns there are, and the width of a panel; offsets are placed so.
+        sums: of the filters as they are stored, placed so, where they are no constant.
     """
-    weights, zero = low.elements(parts.filters), parts.x_zero
+    zero = parts.x_zero
     zeros = stored_zeros(parts.filters.dtype, constant_of(parts.w_zero), signed=stored.signed)
-    factors = low.constant(_factors(zeros, len(weights), columns))
+    factors = low.constant(_factors(zeros, filters_shape(parts)[0], columns))
     bias = None if parts.bias is None else low.elements(parts.bias)
     lift = _HALF_RANGE if stored.lifted else 0
-    numbers = (weights, zeros, stored.signed)
+    if sums is not None:
+        return _correct_computed(low, parts, data, (zeros, bias, lift), border, columns, (sums, factors))
+    numbers = (low.elements(parts.filters), zeros, stored.signed)
     if zero is None or zero.constant is not None:
         element = np.zeros(1, data.numpy) if zero is None else low.elements(zero).reshape(1)
         offsets = low.packed(_offsets, (*numbers, bias, int(element[0]) + lift), *columns, of=None)
@@ -112,6 +121,37 @@ def correct_sums(
     repeated = map_to(low, _NAME, argument(0, kind), [one], low.temporary(data, (border,)))
     offsets = map_to(low, _NAME, sloped, [starts, slopes, one], low.temporary(DataType.INT32, slopes.shape))
     return Corrections(one, repeated, offsets, factors)
+
+
+def _correct_computed(
+    low: Lowering,
+    parts: SumParts,
+    data: DataType,
+    numbers: tuple[Array, Array | None, int],
+    border: int,
+    columns: tuple[int, int],
+    computed: tuple[Buffer, Buffer],
+) -> Corrections:
+    """Return what `correct_sums` does where a step makes the sums of the filters; `computed` are these and the factors."""
+    (zeros, bias, lift), (sums, factors), (M, *rest) = numbers, computed, filters_shape(parts)
+    whole = offset_places(np.array(np.broadcast_to(prod(rest) * zeros, (M,))).astype(np.int32), *columns)
+    start = offset_places(np.zeros(M, np.int32) if bias is None else bias.astype(np.int32), *columns)
+    zero, kind = parts.x_zero, element_type(data) or I32
+    if zero is None or zero.constant is not None:
+        one = low.constant(np.zeros(1, data.numpy) if zero is None else low.elements(zero).reshape(1))
+    else:
+        one = Buffer(data, (1,), base=low.of(zero))
+    lifted = argument(3, kind).to(I32) + constant(lift, I32)
+    expr = argument(0, I32) + (argument(1, I32) - argument(2, I32)) * lifted
+    held = [low.constant(start), low.constant(whole), sums, one]
+    offsets = map_to(low, _NAME, expr, held, low.temporary(DataType.INT32, sums.shape))
+    repeated = map_to(low, _NAME, argument(0, kind), [one], low.temporary(data, (border,)))
+    return Corrections(one, repeated, offsets, factors)
+
+
+def filters_shape(parts: SumParts) -> tuple[int, ...]:
+    """Return the shape of the filters, all of whose sizes are known."""
+    return tuple(size for size in parts.filters.shape or () if isinstance(size, int))
 
 
 def _factors(zeros: Array, M: int, columns: tuple[int, int]) -> Array:

@@ -13,7 +13,7 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.row_expr import fold_row
-from sardonyx.codegen.emit.types import F32, Type
+from sardonyx.codegen.emit.types import F32, F64, Type
 from sardonyx.codegen.kernels.lookup import LookupParams, write_encoder, write_lookup
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
@@ -146,13 +146,20 @@ _NORMS: Mapping[str, Callable[[ElementExpr], ElementExpr]] = {
 
 
 def claim_normalizer(node: Node) -> RowsSpec | str:
-    """Return what a Normalizer divides rows by, or why it cannot be compiled."""
+    """Return what a Normalizer divides rows by, or why it cannot be compiled.
+
+    Other types than float are computed with in double. Integers are multiplied by the inverse: no size of theirs is so small that
+    it has none.
+    """
     x, norm = given(node.inputs[0]), node.text("norm", "MAX")
-    if x.dtype is not DataType.FLOAT or len(shape_of(x)) not in (1, 2) or norm not in _NORMS:
+    if x.dtype not in _KEYS or len(shape_of(x)) not in (1, 2) or norm not in _NORMS:
         return f"norm={norm} of data of type {x.dtype} and shape {x.shape}"
-    element = argument(0, F32)
+    element = argument(0, F32 if x.dtype is DataType.FLOAT else F64)
     size = _NORMS[norm](element)
-    return RowsSpec(element / OPERATORS["select"](size.eq(0), 1, size), 0, ())
+    divisor = OPERATORS["select"](size.eq(0), 1, size)
+    is_integer = x.dtype in (DataType.INT32, DataType.INT64)
+    result = element * (1 / divisor) if is_integer else element / divisor
+    return RowsSpec(result.to(F32), 0, ())
 
 
 @lowers("Normalizer", claim=claim_normalizer, joins=joins_rows, domain=_ML)

@@ -27,7 +27,7 @@ from sardonyx.codegen.kernels.dot_conv import (
 )
 from sardonyx.codegen.kernels.dot_depthwise import FIRST_OPERAND as FIRST_DEPTHWISE_OPERAND
 from sardonyx.codegen.kernels.dot_depthwise import DotDepthwiseCode, pack_dot_depthwise, write_dot_depthwise
-from sardonyx.codegen.kernels.quantized.dot_filters import pack_dot_filters, spare_bytes
+from sardonyx.codegen.kernels.quantized.dot_filters import groups_together, merge_groups, pack_dot_filters, spare_bytes
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Value
@@ -48,7 +48,15 @@ from sardonyx.providers.cpu.kernels.integer_tail import (
     place_integer_epilogue,
     requantized,
 )
-from sardonyx.providers.cpu.kernels.integer_zeros import Stored, SumParts, correct_sums, map_to, stored_zeros
+from sardonyx.providers.cpu.kernels.integer_zeros import (
+    Stored,
+    SumParts,
+    correct_sums,
+    filters_shape,
+    map_to,
+    stored_zeros,
+)
+from sardonyx.providers.cpu.kernels.quantized.computed_filters import pack_computed
 from sardonyx.providers.cpu.kernels.windows import claim_sliding, conv_axes, is_padded, is_point, place_window
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import constant_of, given
@@ -108,7 +116,8 @@ def _claim(node: Node, *, filters: int, x_zero: int, w_zero: int, bias: Value | 
     data, weights = given(node.inputs[0]), given(node.inputs[filters])
     if data.dtype not in _BYTES or weights.dtype not in _BYTES:
         return f"a convolution of {data.dtype} with {weights.dtype}"
-    found = claim_sliding(node, Conv.of(node), (data, weights, bias), lambda M, C, groups: (C * groups, M))
+    operands = (data, weights, bias)
+    found = claim_sliding(node, Conv.of(node), operands, lambda M, C, groups: (C * groups, M), may_be_computed=True)
     if isinstance(found, str):
         return found
     zero, zeros = node.input(x_zero), node.input(w_zero)
@@ -116,13 +125,11 @@ def _claim(node: Node, *, filters: int, x_zero: int, w_zero: int, bias: Value | 
         return f"a zero point of type {zero.dtype} and shape {zero.shape} for an input of type {data.dtype}"
     if zeros is not None and zeros.constant is None:
         return "the zero points of its filters are computed when the model runs"
-    filters_shape = weights.shape or ()
-    wrong = next(
-        (each for each in (zeros, scale) if each is not None and not _is_one(each) and each.shape != filters_shape[:1]), None
-    )
+    shape = weights.shape or ()
+    wrong = next((each for each in (zeros, scale) if each is not None and not _is_one(each) and each.shape != shape[:1]), None)
     if wrong is not None or (zeros is not None and zeros.dtype is not weights.dtype):
-        return f"zero points or scales that are not one, or one for each of {filters_shape[:1]} output channels"
-    is_depthwise = filters_shape[:2] == (found.groups, 1) and found.groups > 1 and len(found.window.kernel) <= 2
+        return f"zero points or scales that are not one, or one for each of {shape[:1]} output channels"
+    is_depthwise = shape[:2] == (found.groups, 1) and found.groups > 1 and len(found.window.kernel) <= 2
     numbers = stored_zeros(weights.dtype, constant_of(zeros), signed=is_depthwise or data.dtype is DataType.UINT8)
     factors = 0 if not numbers.any() else 1 if (numbers == numbers[0]).all() else 2
     return IntegerFilters(found.window, found.groups, filters, x_zero, w_zero, factors, is_depthwise)
@@ -135,7 +142,7 @@ def _is_one(value: Value | None) -> bool:
 @lowers("QLinearConv", claim=claim, joins=joins_integer, domain=NHWC_DOMAIN, inputs=8)
 def lower(low: Lowering, group: Group, spec: IntegerFilters) -> None:
     """Requantize the sums in the store."""
-    node, M = group.node, low.elements(group.node.inputs[spec.filters]).shape[0]
+    node, (M, *_) = group.node, filters_shape(_parts(group.node, spec))
     kind, zero = element_type(node.outputs[0].dtype), given(node.inputs[7])
     if kind is None:
         raise ValueError(f"{node!r} has no known type")
@@ -163,23 +170,29 @@ def lower_integer(low: Lowering, group: Group, spec: IntegerFilters) -> None:
 
 
 def _lower(low: Lowering, group: Group, spec: IntegerFilters, tail: IntegerTail, bias: Value | None) -> None:
-    node = group.node
-    parts = SumParts(given(node.inputs[spec.filters]), node.input(spec.x_zero), node.input(spec.w_zero), bias)
+    parts = _parts(group.node, spec, bias)
     if spec.is_depthwise:
         _lower_depthwise(low, group, spec, tail, parts)
     else:
         _lower_windows(low, group, spec, tail, parts)
 
 
+def _parts(node: Node, spec: IntegerFilters, bias: Value | None = None) -> SumParts:
+    return SumParts(given(node.inputs[spec.filters]), node.input(spec.x_zero), node.input(spec.w_zero), bias)
+
+
 def _lower_depthwise(low: Lowering, group: Group, spec: IntegerFilters, tail: IntegerTail, parts: SumParts) -> None:
     node, window, target, lanes = group.node, spec.window, low.target, low.target.lanes(32)
-    data, weights = low.of(node.inputs[0]), low.elements(parts.filters)
-    C, spatial, result = len(weights), data.shape[1:-1], low.result(group.result)
-    signed = data.dtype is DataType.INT8
-    fixed = correct_sums(low, parts, data.dtype, Stored(signed=True, lifted=signed), lanes, (1, lanes))
+    data, (C, *_) = low.of(node.inputs[0]), filters_shape(parts)
+    spatial, result, signed, sums = data.shape[1:-1], low.result(group.result), data.dtype is DataType.INT8, None
+    if parts.filters.constant is None:
+        width = -(-C // lanes) * lanes
+        packed, sums = pack_computed(low, group, parts, (1, 1), width, window.kernel[-1], signed=True, spare=0)
+    else:
+        packed = low.packed(pack_dot_depthwise, low.elements(parts.filters), lanes, of=parts.filters)
+    fixed = correct_sums(low, parts, data.dtype, Stored(signed=True, lifted=signed), lanes, (1, lanes), sums)
     code = DotDepthwiseCode(window.kernel[-1], window.strides[-1], window.dilations[-1], signed, spec.factors > 0, C % lanes == 0)
     symbol = low.kernel(DotDepthwiseKernel(code, tail.code))
-    packed = low.packed(pack_dot_depthwise, weights, lanes, of=parts.filters)
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         images, *places, _ = sizes.shape(result.shape)
@@ -196,21 +209,23 @@ def _lower_depthwise(low: Lowering, group: Group, spec: IntegerFilters, tail: In
 
 def _lower_windows(low: Lowering, group: Group, spec: IntegerFilters, tail: IntegerTail, parts: SumParts) -> None:
     node, window, target = group.node, spec.window, low.target
-    weights, data = low.elements(parts.filters), low.of(node.inputs[0])
-    M, C, channels, given_sizes = len(weights), weights.shape[1], data.shape[-1], data.shape[1:-1]
-    dense = spec.groups == 1 and window.dilations[-1] == 1
+    data, (M, each, *_) = low.of(node.inputs[0]), filters_shape(parts)
+    channels, given_sizes = data.shape[-1], data.shape[1:-1]
+    together = groups_together(spec.groups, M // spec.groups, each, target.lanes(32))
+    groups, C = spec.groups // together, each * together
+    dense = groups == 1 and window.dilations[-1] == 1
     bordered = is_padded(window) and dense and C <= FEW_CHANNELS
     padded, merged = is_padded(window) and not bordered, dense and (bordered or not is_padded(window))
     depth, width, point = C * (window.kernel[-1] if merged else 1), dot_tiling(target).panel, is_point(window)
     signed, result = data.dtype is DataType.INT8, low.result(group.result)
-    fixed = correct_sums(low, parts, data.dtype, Stored(signed=not signed), depth, (spec.groups, width))
+    packed, sums = _packed_filters(low, group, parts, (spec.groups, together), width, depth // C, signed=not signed)
+    fixed = correct_sums(low, parts, data.dtype, Stored(signed=not signed), depth, (groups, width), sums)
     if bordered:
         data = add_border(low, data, window, fixed.zero)
     inner = data.shape[1:-1]
-    widths = dot_widths(target, M // spec.groups)
+    widths = dot_widths(target, M // groups)
     code = DotConvCode(1 if point else len(window.kernel), widths, padded, signed, depth % 4, spec.factors)
     symbol = low.kernel(DotConvKernel(code, tail.code))
-    packed = low.packed(_packed, weights, spec.groups, width, depth, signed, spare_bytes(target), of=parts.filters)
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         batch, *places, _ = sizes.shape(result.shape)
@@ -225,10 +240,10 @@ def _lower_windows(low: Lowering, group: Group, spec: IntegerFilters, tail: Inte
         params = ConvParams.blocked(
             target,
             batch,
-            M // spec.groups,
+            M // groups,
             depth,
             axes,
-            groups=spec.groups,
+            groups=groups,
             threads=low.threads,
             group_step=C,
             image=sizes(channels) * prod(held),
@@ -240,8 +255,28 @@ def _lower_windows(low: Lowering, group: Group, spec: IntegerFilters, tail: Inte
     low.step(group, symbol, buffers, writes=[2], plan=plan, pitched=tail.may_be_pitched, precision=BYTES)
 
 
-def _packed(filters: Array, groups: int, width: int, depth: int, signed: bool, spare: int) -> Array:
-    return pack_dot_filters(filters, groups, width, depth, signed=not signed, spare=spare)
+def _packed_filters(
+    low: Lowering, group: Group, parts: SumParts, groups: tuple[int, int], width: int, run: int, *, signed: bool
+) -> tuple[Buffer, Buffer | None]:
+    """Return the filters as the kernel reads them, and their sums where a step makes both."""
+    spare = spare_bytes(low.target)
+    if parts.filters.constant is None:
+        return pack_computed(low, group, parts, groups, width, run, signed=signed, spare=spare)
+    weights = low.elements(parts.filters)
+    depth = weights.shape[1] * groups[1] * run
+    return low.packed(_packed, weights, (*groups, _fills(parts)), width, depth, signed, spare, of=parts.filters), None
+
+
+def _fills(parts: SumParts) -> tuple[int, ...]:
+    """Return what stands for 0 in the filters: their zero points."""
+    zeros = constant_of(parts.w_zero)
+    return (0,) if zeros is None else tuple(zeros.reshape(-1).tolist())
+
+
+def _packed(filters: Array, groups: tuple[int, int, tuple[int, ...]], width: int, depth: int, signed: bool, spare: int) -> Array:
+    count, together, fills = groups
+    merged = filters if together == 1 else merge_groups(filters, count, together, fills)
+    return pack_dot_filters(merged, count // together, width, depth, signed=signed, spare=spare)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

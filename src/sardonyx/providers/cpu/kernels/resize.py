@@ -1,4 +1,7 @@
-"""Resize and Upsample: axes resampled one after the other, two neighbouring ones at a time where that saves a pass over memory."""
+"""Resize and Upsample: axes resampled one after the other, two neighbouring ones at a time where that saves a pass over memory.
+
+Integers of up to 16 bits are blended as floats, which are cut off at the end, or rounded where filters are stretched.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument, constant, round_saturated
 from sardonyx.codegen.emit.module import Module, float_word
-from sardonyx.codegen.emit.types import F32, Type
+from sardonyx.codegen.emit.types import F32, I32, Kind, Type
 from sardonyx.codegen.kernels.images.outside import write_outside
 from sardonyx.codegen.kernels.images.stretched import write_stretched, write_stretched_table
 from sardonyx.codegen.kernels.resize import CUBIC, LINEAR, NEAREST, ResizeParams, TableWords, write_resize, write_table
@@ -21,8 +25,10 @@ from sardonyx.ir.shape import ceil_div, maximum, product
 from sardonyx.ops.views.inputs import COMPUTED, Computed, Inputs, constants
 from sardonyx.ops.views.resize import Resize
 from sardonyx.providers.cpu.claims import lowers
+from sardonyx.providers.cpu.expressions import element_type
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.images.nearest import resample_nearest, takes_nearest
+from sardonyx.providers.cpu.kernels.integer_zeros import map_to
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import constant_of, moved_as, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
@@ -139,6 +145,8 @@ class ResizeSpec:
     """Whether elements outside of the input weigh nothing."""
     is_stretched: bool
     """Whether filters are stretched on an axis that shrinks."""
+    narrow: Type | None
+    """The type of integers that are blended as floats."""
     outside: Array | None
     """The one element that is outside of the input; None where elements there are the nearest ones inside."""
 
@@ -153,7 +161,8 @@ def claim(node: Node) -> ResizeSpec | str:
         return kind
     if view.coordinates not in _COORDINATES:
         return f"coordinates {view.coordinates!r}"
-    if view.mode != "nearest" and node.output.dtype is not DataType.FLOAT:
+    narrow = element_type(node.output.dtype) if view.mode != "nearest" and node.output.dtype in _NARROW else None
+    if view.mode != "nearest" and node.output.dtype is not DataType.FLOAT and (narrow is None or view.crops):
         return f"{view.mode} of elements of type {node.output.dtype}"
     axes = _axes_of(view, shape, wide)
     axes = _regions_of(node, view, axes, shape, wide) if view.crops and not isinstance(axes, str) else axes
@@ -163,9 +172,11 @@ def claim(node: Node) -> ResizeSpec | str:
     element, dtype = kind if taps == NEAREST else F32, node.output.dtype
     outside = np.full(1, view.extrapolation).astype(dtype.numpy) if view.crops and dtype is not None else None
     stretched = view.antialiases and taps != NEAREST
-    return ResizeSpec(
-        axes, taps, element, view.coordinates, rounding, view.cubic_coefficient, view.excludes_outside, stretched, outside
-    )
+    blending = (view.cubic_coefficient, view.excludes_outside, stretched)
+    return ResizeSpec(axes, taps, element, view.coordinates, rounding, *blending, narrow, outside)
+
+
+_NARROW = frozenset((DataType.INT8, DataType.UINT8, DataType.INT16, DataType.UINT16))
 
 
 def _known(node: Node) -> Inputs:
@@ -273,17 +284,30 @@ def resize(low: Lowering, group: Group, spec: ResizeSpec) -> None:
     if not passes:
         low.view(node.output, data)
         return
-    given = data.shape
+    given, kind = data.shape, spec.narrow
+    if kind is not None:
+        data = map_to(low, "Cast", argument(0, kind).to(F32), [data], low.temporary(DataType.FLOAT, given))
     for number, taken in enumerate(passes):
         shape = tuple({axis.place: axis.output for axis in taken}.get(place, dim) for place, dim in enumerate(data.shape))
-        result = low.result(node.output) if number == len(passes) - 1 else low.temporary(data.dtype, shape)
+        is_last = number == len(passes) - 1 and kind is None
+        result = low.result(node.output) if is_last else low.temporary(data.dtype, shape)
         if spec.is_stretched:
             _resample_stretched(low, group, data, result, taken[0], spec)
         else:
             _resample(low, group, data, result, taken, spec)
         data = result
+    if kind is not None:
+        map_to(low, "Cast", _cut_off(argument(0, F32), kind, rounds=spec.is_stretched), [data], low.result(node.output))
     for axis in spec.axes if spec.outside is not None else ():
         _fill_outside(low, group, data, given[axis.place], axis, spec)
+
+
+def _cut_off(x: ElementExpr, kind: Type, *, rounds: bool) -> ElementExpr:
+    """Return x as an integer: saturated, and what is behind the point left out, or rounded to nearest, ties to even."""
+    if rounds:
+        return round_saturated(x, constant(0, I32), kind)
+    low = -(1 << (kind.bits - 1)) if kind.kind is Kind.SIGNED else 0
+    return OPERATORS["clip"](x, float(low), float(low + (1 << kind.bits) - 1)).to(kind)
 
 
 def _passes(axes: Sequence[ResizeAxis], shape: Shape, taps: int) -> list[list[ResizeAxis]]:

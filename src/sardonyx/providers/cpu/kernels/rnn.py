@@ -14,8 +14,9 @@ import numpy as np
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, argument
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import F32
-from sardonyx.codegen.kernels.gemm import GemmParams, tiling
+from sardonyx.codegen.emit.types import F32, F64, Type
+from sardonyx.codegen.kernels.gemm import WIDE, GemmParams, tiling
+from sardonyx.codegen.kernels.panels import NumberPanels
 from sardonyx.codegen.kernels.recurrent import write_recurrent
 from sardonyx.codegen.kernels.recurrent_params import PLANES, Cell, RecurrentParams, together
 from sardonyx.codegen.target import Target
@@ -30,7 +31,7 @@ from sardonyx.providers.cpu.kernels.matmul import COLUMN, ProductKernel
 from sardonyx.providers.cpu.kernels.rnn_cell import PHASE_GATES, cell_of
 from sardonyx.providers.cpu.kernels.rnn_weights import ABSENT, Arrangement, pack_arranged
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import shape_of
+from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.precision import FLOAT32
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import STATUS, Buffer
@@ -42,6 +43,7 @@ _Y, _Y_H, _Y_C = range(3)
 """The outputs."""
 
 
+_KINDS = {DataType.FLOAT: F32, DataType.DOUBLE: F64}
 _LENGTH_FAILURE = "element {} of sequence_lens is out of range; each must lie between 0 and the number of steps of X"
 
 
@@ -61,8 +63,15 @@ class RecurrentSpec:
     """Elements that a step reads for each row of the batch."""
     H: int
     """Hidden units."""
+    dtype: DataType
+    """The type of elements and sums, float32 or float64."""
     equal: tuple[tuple[str, Dim, Dim], ...]
     """What must be equal, and is known to be only when sizes are, with the input or output that it is found in."""
+
+    @property
+    def element(self) -> Type:
+        """The type of elements and sums."""
+        return _KINDS[self.dtype]
 
     @property
     def directions(self) -> int:
@@ -86,10 +95,12 @@ class RecurrentSpec:
 def claim(node: Node) -> RecurrentSpec | str:
     """Return what a recurrent node computes, or why it cannot be compiled."""
     view = Recurrent.of(node)
-    lengths = node.input(_LENGTHS)
+    lengths, dtype = node.input(_LENGTHS), given(node.inputs[_X]).dtype
+    if dtype is None or dtype not in _KINDS:
+        return f"elements of type {dtype}"
     for value in (*node.inputs, *node.outputs):
-        if value is not None and value is not lengths and value.dtype is not DataType.FLOAT:
-            return f"elements of type {value.dtype}"
+        if value is not None and value is not lengths and value.dtype is not dtype:
+            return f"elements of type {value.dtype} beside {dtype}"
     if lengths is not None and lengths.dtype is not DataType.INT32:
         return f"lengths of sequences of type {lengths.dtype}"
     x, weights, recurrence = (shape_of(value) for value in node.inputs[:3])
@@ -105,7 +116,7 @@ def claim(node: Node) -> RecurrentSpec | str:
     pairs = _pairs(node, view, (T, N, features, H))
     if isinstance(pairs, str):
         return pairs
-    return RecurrentSpec(view, kind, T, N, features, H, pairs)
+    return RecurrentSpec(view, kind, T, N, features, H, dtype, pairs)
 
 
 def _pairs(node: Node, view: Recurrent, dims: tuple[Dim, Dim, int, int]) -> tuple[tuple[str, Dim, Dim], ...] | str:
@@ -150,7 +161,7 @@ class RecurrentKernel:
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        return expression_symbol(target, "recurrent_f32", self.cell.expressions, self.cell.name)
+        return expression_symbol(target, "recurrent", self.cell.expressions, self.cell.name)
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
@@ -163,7 +174,14 @@ def recurrent(low: Lowering, group: Group, spec: RecurrentSpec) -> None:
     node = group.node
     has_columns = node.input(_PEEPHOLES if node.op_type == "LSTM" else _B) is not None
     cells = [
-        cell_of(spec.kind, spec.view, d, has_columns=has_columns, is_ragged=node.input(_LENGTHS) is not None)
+        cell_of(
+            spec.kind,
+            spec.view,
+            d,
+            has_columns=has_columns,
+            is_ragged=node.input(_LENGTHS) is not None,
+            element=spec.element,
+        )
         for d in range(spec.directions)
     ]
     padded = cells[0].padded(low.target, spec.H)
@@ -179,17 +197,18 @@ def recurrent(low: Lowering, group: Group, spec: RecurrentSpec) -> None:
 
 def _project(low: Lowering, group: Group, spec: RecurrentSpec, padded: int) -> Buffer:
     """Return X W^T and the biases (rows, D x gates x padded) of all rows of X, arranged as the cell reads them."""
-    node, gates, width = group.node, spec.view.gates, tiling(low.target).panel
+    node, gates, width = group.node, spec.view.gates, tiling(low.target, spec.element).panel
     groups = tuple(tuple(gate * spec.H for gate in phase) for phase in PHASE_GATES[spec.kind])
-    rows = Arrangement(spec.directions, gates * spec.H, groups, spec.H, padded, low.target.lanes(32), width)
+    rows = Arrangement(spec.directions, gates * spec.H, groups, spec.H, padded, low.target.lanes(spec.element.bits), width)
     packed = pack_arranged(low, node, node.inputs[_W], rows, spec.features)
     biases = _biases(low, node, spec, rows)
-    expr: ElementExpr = argument(0, F32)
+    expr: ElementExpr = argument(0, spec.element)
     for index in range(len(biases)):
-        expr = expr + argument(1 + index, F32)
-    symbol = low.kernel(ProductKernel(expr, COLUMN * len(biases)))
+        expr = expr + argument(1 + index, spec.element)
+    panels = WIDE if spec.element == F32 else NumberPanels(spec.element)
+    symbol = low.kernel(ProductKernel(expr, COLUMN * len(biases), panels))
     columns, count = rows.count, spec.T * spec.N
-    projected = low.temporary(DataType.FLOAT, (count, columns))
+    projected = low.temporary(spec.dtype, (count, columns))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         spec.require_fit(sizes)
@@ -197,7 +216,7 @@ def _project(low: Lowering, group: Group, spec: RecurrentSpec, padded: int) -> B
         return [*params.words(), columns], params.tasks()
 
     buffers = [low.of(node.inputs[_X]), packed, projected, *biases]
-    low.step(group, symbol, buffers, writes=[2], plan=plan, precision=FLOAT32)
+    low.step(group, symbol, buffers, writes=[2], plan=plan, precision=FLOAT32 if spec.element == F32 else "float64")
     return projected
 
 
@@ -215,26 +234,28 @@ def _biases(low: Lowering, node: Node, spec: RecurrentSpec, rows: Arrangement) -
 def _columns(low: Lowering, node: Node, spec: RecurrentSpec, cell: Cell, padded: int) -> Buffer:
     """Return what each unit has besides (D, columns, padded): weights of peepholes, or the bias in the reset gate."""
     if not cell.columns:
-        return low.constant(np.zeros(1, np.float32))
+        return low.constant(np.zeros(1, spec.dtype.numpy))
     H = spec.H
     is_lstm = spec.kind == "LSTM"
     value, rows = (node.input(_PEEPHOLES), 3 * H) if is_lstm else (node.input(_B), 6 * H)
     starts = (0, H, 2 * H) if is_lstm else (5 * H,)
-    arrangement = Arrangement(spec.directions, rows, tuple((start,) for start in starts), H, padded, low.target.lanes(32), padded)
+    arrangement = Arrangement(
+        spec.directions, rows, tuple((start,) for start in starts), H, padded, low.target.lanes(spec.element.bits), padded
+    )
     return pack_arranged(low, node, value, arrangement, 1)
 
 
 def _buffers(low: Lowering, node: Node, spec: RecurrentSpec, cell: Cell, padded: int) -> tuple[list[Buffer], list[int]]:
     """Return the buffers of the kernel after the projected input, and which of all it writes."""
     D, N, H = spec.directions, spec.N, spec.H
-    state = low.temporary(DataType.FLOAT, (PLANES, D, N, padded))
+    state = low.temporary(spec.dtype, (PLANES, D, N, padded))
     last = (N, D, H) if spec.view.is_batch_first else (D, N, H)
-    y, *lasts = [_result(low, node, place, last) for place in range(1 + len(cell.states))]
+    y, *lasts = [_result(low, node, place, last, spec.dtype) for place in range(1 + len(cell.states))]
     weights = [
-        pack_arranged(low, node, node.inputs[_R], _panels(spec, cell, number, padded, low.target.lanes(32)), H)
+        pack_arranged(low, node, node.inputs[_R], _panels(spec, cell, number, padded, low.target.lanes(spec.element.bits)), H)
         for number in range(len(cell.phases))
     ]
-    initial = [_initial(low, node, place, H) for place in (_INITIAL_H, _INITIAL_C)[: len(cell.states)]]
+    initial = [_initial(low, node, place, spec) for place in (_INITIAL_H, _INITIAL_C)[: len(cell.states)]]
     hidden, inner = (initial[0], lasts[0]), (initial[-1], lasts[-1])
     buffers = [state, y, _columns(low, node, spec, cell, padded), *hidden, weights[0], weights[-1], *inner]
     writes = [1, 2, 5] if len(lasts) == 1 else [1, 2, 5, 9]
@@ -251,19 +272,19 @@ def _panels(spec: RecurrentSpec, cell: Cell, number: int, padded: int, lanes: in
     )
 
 
-def _result(low: Lowering, node: Node, place: int, last: Shape) -> Buffer:
+def _result(low: Lowering, node: Node, place: int, last: Shape, dtype: DataType) -> Buffer:
     """Return where an output goes: where nobody reads it, to a buffer for the states of one step."""
     value = node.outputs[place] if place < len(node.outputs) else None
-    return low.temporary(DataType.FLOAT, last) if not _is_read(value) or value is None else low.result(value)
+    return low.temporary(dtype, last) if not _is_read(value) or value is None else low.result(value)
 
 
 def _is_read(value: Value | None) -> bool:
     return value is not None and value.use_count > 0
 
 
-def _initial(low: Lowering, node: Node, place: int, H: int) -> Buffer:
+def _initial(low: Lowering, node: Node, place: int, spec: RecurrentSpec) -> Buffer:
     value = node.input(place)
-    return low.constant(np.zeros(H, np.float32)) if value is None else low.of(value)
+    return low.constant(np.zeros(spec.H, spec.dtype.numpy)) if value is None else low.of(value)
 
 
 def _walk(

@@ -13,6 +13,7 @@ import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import F32, Type, of_dtype
 from sardonyx.codegen.kernels.pack import aligned_zeros
 from sardonyx.codegen.kernels.pack_rows import write_pack_rows
 from sardonyx.codegen.target import Target
@@ -74,8 +75,9 @@ class Arrangement:
 
 def _pack(weights: Tensor, arrangement: Arrangement, K: int) -> Array:
     """Return rows of K elements as panels [N / width][K][width]."""
-    rows = weights.numpy().reshape(-1, K).astype(np.float32, copy=False)
-    packed = aligned_zeros((arrangement.panels, K, arrangement.width))
+    dtype = np.float64 if weights.dtype is DataType.DOUBLE else np.float32
+    rows = weights.numpy().reshape(-1, K).astype(dtype, copy=False)
+    packed = aligned_zeros((arrangement.panels, K, arrangement.width), dtype)
     for panel, places in zip(packed, arrangement.places().reshape(-1, arrangement.width), strict=True):
         there = places != ABSENT
         panel[:, there] = rows[places[there]].T
@@ -88,14 +90,16 @@ class PackRowsKernel:
 
     width: int
     """Elements of one row of a panel."""
+    element: Type = F32
+    """The type of elements."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        return f"pack_rows_f32_{self.width}_{target.isa}"
+        return f"pack_rows_{'f32' if self.element == F32 else self.element.text}_{self.width}_{target.isa}"
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        write_pack_rows(module, symbol, self.width)
+        write_pack_rows(module, symbol, self.width, self.element)
 
 
 def pack_arranged(low: Lowering, node: Node, value: Value | None, arrangement: Arrangement, K: int) -> Buffer:
@@ -103,11 +107,12 @@ def pack_arranged(low: Lowering, node: Node, value: Value | None, arrangement: A
     constant = given(value).constant
     if constant is not None:
         return low.packed(_pack, constant, arrangement, K, of=value)
-    packed = low.temporary(DataType.FLOAT, (arrangement.panels, K, arrangement.width))
-    symbol = low.kernel(PackRowsKernel(arrangement.width))
+    source = low.of(value)
+    packed = low.temporary(source.dtype, (arrangement.panels, K, arrangement.width))
+    symbol = low.kernel(PackRowsKernel(arrangement.width, of_dtype(source.dtype.numpy)))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         return [K], arrangement.panels
 
-    low.move("Pack", symbol, [low.of(value), low.constant(arrangement.places()), packed], plan, node)
+    low.move("Pack", symbol, [source, low.constant(arrangement.places()), packed], plan, node)
     return packed

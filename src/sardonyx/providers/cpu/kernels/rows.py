@@ -6,7 +6,7 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, substitute
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.row_expr import RowFold, split_rows
-from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.kernels.lines import Along
 from sardonyx.codegen.kernels.rows import write_rows
 from sardonyx.codegen.target import Target
@@ -77,15 +77,19 @@ class FoldedRowsKernel:
     """What is stored, of the element, the extra operands and the folds."""
     lines: LinesCode
     """How rows and extra operands are walked."""
+    source: Type = F32
+    """The type of the elements that are folded."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
         ways = "_".join(fold.way.removeprefix("row_") for fold in self.folds)
-        return expression_symbol(target, "rows", [*(fold.expr for fold in self.folds), self.after], ways, self.lines.name)
+        kind = "" if self.source == F32 else f"of_{self.source.kind.value}{self.source.bits}"
+        return expression_symbol(target, "rows", [*(fold.expr for fold in self.folds), self.after], ways, self.lines.name, kind)
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        write_rows(module, symbol, folds=self.folds, after=self.after, extra_operands=self.lines.extra_operands)
+        extra_operands = self.lines.extra_operands
+        write_rows(module, symbol, folds=self.folds, after=self.after, extra_operands=extra_operands, source=self.source)
 
 
 @lowers("Rows", claim=claim, joins=joins_rows, domain=ROWS, inputs=0)
@@ -95,16 +99,17 @@ def rows(low: Lowering, group: Group, spec: RowsSpec) -> None:
     tail, values = low.epilogue(group)
     operands = [low.of(value) for value in (*values, *(node.inputs[index] for index in spec.others))]
     places = {spec.source: 0, **{index: 1 + len(values) + k for k, index in enumerate(spec.others)}}
-    moved = {index: _argument(place, given(node.inputs[index])) for index, place in places.items()}
+    moved = {index: _argument(place, given(node.inputs[index])) for index, place in places.items() if index or place}
     split = split_rows(substitute(spec.expr, moved), 1 + len(operands))
     after = substitute(tail, {0: split.result})
     source, result = low.of(node.inputs[spec.source]), low.result(group.result)
     axis = len(result.shape) - 1
     lines = Lines(result.shape, axis, axis, Along.ROWS, [(buffer.dtype, buffer.shape) for buffer in operands])
-    symbol = low.kernel(FoldedRowsKernel(split.folds, after, lines.code))
+    symbol = low.kernel(FoldedRowsKernel(split.folds, after, lines.code, argument_of(0, source.dtype).type))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = lines.params(sizes)
         return [*params.words(), *lines.walk(sizes)], params.tasks()
 
-    low.step(group, symbol, [source, result, *operands], writes=[1], plan=plan, in_place=[0])
+    in_place = [0] if source.dtype is result.dtype else []
+    low.step(group, symbol, [source, result, *operands], writes=[1], plan=plan, in_place=in_place)

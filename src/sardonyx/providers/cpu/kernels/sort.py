@@ -9,7 +9,8 @@ import numpy as np
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import Type
-from sardonyx.codegen.kernels import distinct, distinct_blocks, suppress
+from sardonyx.codegen.kernels import distinct, distinct_blocks
+from sardonyx.codegen.kernels.images import suppress
 from sardonyx.codegen.kernels.ranking import DIGITS, MOST_KEYS
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType

@@ -129,10 +129,10 @@ def claim_filters(node: Node, view: Conv | ConvTranspose, channels: Callable[[in
         channels: how many channels go in and come out, from the first two sizes of the filters and the number of groups.
     """
     data, filters, result = given(node.inputs[0]), given(node.inputs[1]), node.outputs[0]
-    if {data.dtype, filters.dtype, result.dtype} != {DataType.FLOAT}:
+    if {data.dtype, filters.dtype, result.dtype} not in ({DataType.FLOAT}, {DataType.DOUBLE}):
         return f"a convolution of {data.dtype} with {filters.dtype}"
     bias = node.input(2)
-    if bias is not None and bias.dtype is not DataType.FLOAT:
+    if bias is not None and bias.dtype is not data.dtype:
         return f"a bias of {bias.dtype}"
     return claim_sliding(node, view, (data, filters, bias), channels, may_be_computed=True)
 

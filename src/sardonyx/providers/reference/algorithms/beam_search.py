@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.dimensions import check_output_size
-from sardonyx.providers.reference.algorithms.generation_decoders import Decoder
+from sardonyx.providers.reference.algorithms.generation_decoders import Decoder, NextScores
 from sardonyx.providers.reference.algorithms.generation_scores import ScoreRules
 
 __all__ = ["BeamResult", "BeamSettings", "best_places", "search_beams"]
@@ -45,6 +46,8 @@ class BeamSettings:
     """How many of the scores are tokens; 0 for all."""
     keeps_scores: bool
     """Whether the scores of each step are given out."""
+    keeps_paths: bool = False
+    """Whether it is given out in which rows sequences were read."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,10 +60,29 @@ class BeamResult:
     """(B, returned)."""
     step_scores: Array
     """(steps, B, beams, V), zero for steps that were not made; empty unless kept."""
-    first_logits: Array
-    """(rows, V): the scores of the first step as the decoder gave them."""
+    first: NextScores
+    """What the decoder said first."""
     paths: Array
-    """(B, returned, advances): the row that each advance of the decoder read a sequence's token in; -1 where it read none."""
+    """(B, returned, advances): the row that each advance of the decoder read a sequence's token in; -1 where it read none.
+
+    Without advances unless kept.
+    """
+
+
+_Candidate: TypeAlias = tuple[float, int, int]
+"""A token that may come next: its total, negative; the beam that it goes on from; its number. In order, the best come first."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Kept:
+    """A sequence that has ended, or was open in the end."""
+
+    score: np.float32
+    sequence: Array
+    row: int
+    """Where it lay in the end."""
+    advances: int
+    """How many of its tokens the decoder read behind the prompt."""
 
 
 class _BestSequences:
@@ -68,52 +90,95 @@ class _BestSequences:
 
     def __init__(self, settings: BeamSettings) -> None:
         self._settings = settings
-        self.best: list[tuple[np.float32, Array, Array]] = []
+        self.best: list[_Kept] = []
         self.is_done = False
 
-    def add(self, sequence: Array, path: Array, total: np.float32) -> None:
-        score = total / np.float32(len(sequence)) ** np.float32(self._settings.length_penalty)
-        place = sum(bool(kept[0] >= score) for kept in self.best)
-        self.best.insert(place, (score, sequence, path))
-        del self.best[self._settings.beams :]
+    def add(self, sequence: Array, row: int, advances: int, total: float) -> None:
+        score = np.float32(total) / np.float32(len(sequence)) ** np.float32(self._settings.length_penalty)
+        place = sum(bool(kept.score >= score) for kept in self.best)
+        if place < self._settings.beams:
+            self.best.insert(place, _Kept(score, sequence.copy(), row, advances))
+            del self.best[self._settings.beams :]
 
-    def close(self, best_open: np.float32, length: int) -> None:
+    def close(self, best_open: float, length: int) -> None:
         """Close if no open row, the best of which has this total, can get better than what is kept."""
         if len(self.best) < self._settings.beams:
             return
-        reachable = best_open / np.float32(length) ** np.float32(self._settings.length_penalty)
-        self.is_done = self._settings.early_stopping or bool(self.best[-1][0] >= reachable)
+        reachable = np.float32(best_open) / np.float32(length) ** np.float32(self._settings.length_penalty)
+        self.is_done = self._settings.early_stopping or bool(self.best[-1].score >= reachable)
 
 
 def search_beams(decoder: Decoder, rules: ScoreRules, prompt: Array, settings: BeamSettings) -> BeamResult:
     """Search from `prompt` (B, length); the decoder has `beams` rows for each batch element, all the same in the beginning."""
-    beams = settings.beams
-    check_output_size((len(prompt) * beams, settings.max_length), 8)
+    batch, beams = len(prompt), settings.beams
+    check_output_size((batch * beams, settings.max_length), 8)
     kept = [_BestSequences(settings) for _ in prompt]
-    sequences: Array = np.repeat(prompt, beams, axis=0)
-    picks: list[Array] = []
-    totals: Array = np.full((len(prompt), beams), _CLOSED)
+    length = prompt.shape[1]
+    whole = np.empty((batch * beams, settings.max_length), prompt.dtype)
+    whole[:, :length] = np.repeat(prompt, beams, axis=0)
+    own, picks = list(range(batch * beams)), list[list[int]]()
+    totals: Array = np.full((batch, beams), _CLOSED)
     totals[:, :1] = 0
-    logits = first_logits = _cut(decoder.start(), settings, len(sequences))
+    found = first = decoder.start()
     recorded: list[Array] = []
     while True:
-        scores = log_softmax(logits)
-        rules.apply(scores, sequences, step=sequences.shape[1] - prompt.shape[1])
-        scores += totals.reshape(-1, 1)
-        if settings.keeps_scores:
-            recorded.append(scores.reshape(len(prompt), beams, -1).copy())
-        tokens, rows = _choose(scores.reshape(len(prompt), -1), sequences, picks, totals, kept, settings)
-        sequences = np.concatenate([sequences.take(rows, axis=0), tokens[:, None].astype(sequences.dtype)], axis=1)
-        if sequences.shape[1] >= settings.max_length or all(item.is_done for item in kept):
+        sequences, step = whole[:, :length], length - prompt.shape[1]
+        if not settings.keeps_scores and _has_ranked(found, len(whole), beams) and rules.is_idle(length, step=step):
+            candidates = _merge(found.best, totals, forbidden=rules.end if rules.forbids_end(length) else None)
+        else:
+            scores = log_softmax(_cut(found.logits, settings, len(whole)))
+            rules.apply(scores, sequences, step=step)
+            scores += totals.reshape(-1, 1)
+            if settings.keeps_scores:
+                recorded.append(scores.reshape(batch, beams, -1))
+            candidates = _rank(scores.reshape(batch, -1), beams)
+        tokens, rows = _choose(candidates, sequences, len(picks), totals, kept, settings)
+        if rows != own:
+            whole[:, :length] = sequences[rows]
+        whole[:, length] = following = np.array(tokens, np.int32)
+        length += 1
+        if length >= settings.max_length or all(item.is_done for item in kept):
             break
-        logits = _cut(decoder.advance(tokens, rows, sequences), settings, len(sequences))
+        found = decoder.advance(following, rows, whole[:, :length])
         picks.append(rows)
-    _add_open(sequences, [_path(picks, row) for row in rows.tolist()], totals, kept, beams)
-    steps = settings.max_length - prompt.shape[1]
-    return BeamResult(*_best(kept, settings), _stack(recorded, steps), first_logits, _best_paths(kept, settings, len(picks)))
+    _add_open(whole[:, :length], len(picks), totals, kept, beams)
+    paths = _best_paths(kept, settings, picks if settings.keeps_paths else [])
+    return BeamResult(*_best(kept, settings), _stack(recorded, settings.max_length - prompt.shape[1]), first, paths)
 
 
-def _path(picks: Sequence[Array], row: int) -> Array:
+def _has_ranked(found: NextScores, rows: int, beams: int) -> bool:
+    """Return whether a graph ranked enough of the tokens of each row: one row may go on with `beams`, and end with another."""
+    return len(found.best) == 2 and len(found.best[0]) == rows and found.best[0].shape[1] > beams
+
+
+def _merge(best: Sequence[Array], totals: Array, forbidden: int | None) -> list[list[_Candidate]]:
+    """Return the best for each batch element of what was ranked for each row, without a token that is forbidden."""
+    tokens, scores = best
+    batch, beams = totals.shape
+    losses, numbers = (-(scores[:, : beams + 1] + totals.reshape(-1, 1))).tolist(), tokens.tolist()
+    found = []
+    for first in range(0, batch * beams, beams):
+        candidates = [
+            (loss, row, token)
+            for row in range(beams)
+            for loss, token in zip(losses[first + row], numbers[first + row], strict=False)
+        ]
+        if forbidden is not None:
+            candidates = [candidate for candidate in candidates if candidate[2] != forbidden]
+        candidates.sort()
+        found.append(candidates[: 2 * beams])
+    return found
+
+
+def _rank(scores: Array, beams: int) -> list[list[_Candidate]]:
+    """Return the best of all tokens of `beams` rows, scores (B, beams * V)."""
+    order = best_places(scores, 2 * beams)
+    rows, tokens = np.divmod(order, scores.shape[1] // beams)
+    losses = -np.take_along_axis(scores, order, axis=1)
+    return [list(zip(*each, strict=True)) for each in zip(losses.tolist(), rows.tolist(), tokens.tolist(), strict=True)]
+
+
+def _path(picks: Sequence[Sequence[int]], row: int) -> Array:
     """Return the row in which each advance read a token of the sequence that is in `row` after the last; int64 (advances,).
 
     Args:
@@ -145,32 +210,39 @@ def _cut(logits: Array, settings: BeamSettings, rows: int) -> Array:
 
 
 def _choose(
-    scores: Array, sequences: Array, picks: Sequence[Array], totals: Array, kept: list[_BestSequences], settings: BeamSettings
-) -> tuple[Array, Array]:
+    candidates: list[list[_Candidate]],
+    sequences: Array,
+    advances: int,
+    totals: Array,
+    kept: list[_BestSequences],
+    settings: BeamSettings,
+) -> tuple[list[int], list[int]]:
     """Return the next token of each row and the row that it goes on from; changes `totals` and `kept`."""
-    beams, vocabulary = settings.beams, scores.shape[1] // settings.beams
-    order = best_places(scores, 2 * beams)
-    tokens, rows = [settings.pad] * len(sequences), list(range(len(sequences)))
+    beams, end = settings.beams, settings.end
+    tokens: list[int] = []
+    rows: list[int] = []
+    sums: list[float] = []
     for batch, item in enumerate(kept):
         first = batch * beams
+        last = first + beams
         if item.is_done:
-            totals[batch] = 0
-            rows[first : first + beams] = [first] * beams
+            tokens += [settings.pad] * beams
+            rows += [first] * beams
+            sums += [0.0] * beams
             continue
-        open_choices: list[int] = []
-        for rank, choice in enumerate(order[batch].tolist()):
-            row, token = divmod(choice, vocabulary)
-            if token == settings.end:
+        for rank, (loss, row, token) in enumerate(candidates[batch]):
+            if token == end:
                 if rank < beams:
-                    item.add(sequences[first + row], _path(picks, first + row), scores[batch, choice])
+                    item.add(sequences[first + row], first + row, advances, -loss)
                 continue
-            tokens[first + len(open_choices)], rows[first + len(open_choices)] = token, first + row
-            open_choices.append(choice)
-            if len(open_choices) == beams:
+            tokens.append(token)
+            rows.append(first + row)
+            sums.append(-loss)
+            if len(tokens) == last:
                 break
-        totals[batch, : len(open_choices)] = scores[batch].take(open_choices)
-        item.close(scores[batch, order[batch, 0]], sequences.shape[1])
-    return np.array(tokens, np.int64), np.array(rows)
+        item.close(-candidates[batch][0][0], sequences.shape[1])
+    totals.reshape(-1)[:] = sums
+    return tokens, rows
 
 
 def best_places(scores: Array, count: int) -> Array:
@@ -183,11 +255,11 @@ def best_places(scores: Array, count: int) -> Array:
     return chosen
 
 
-def _add_open(sequences: Array, paths: Sequence[Array], totals: Array, kept: list[_BestSequences], beams: int) -> None:
+def _add_open(sequences: Array, advances: int, totals: Array, kept: list[_BestSequences], beams: int) -> None:
     """Put the open rows of what is not done among its best sequences; changes `kept`."""
     for batch, item in enumerate(kept):
         for row in () if item.is_done else range(batch * beams, (batch + 1) * beams):
-            item.add(sequences[row], paths[row], totals.flat[row])
+            item.add(sequences[row], row, advances, totals.flat[row])
 
 
 def _best(kept: list[_BestSequences], settings: BeamSettings) -> tuple[Array, Array]:
@@ -195,17 +267,18 @@ def _best(kept: list[_BestSequences], settings: BeamSettings) -> tuple[Array, Ar
     found = np.full((len(kept), settings.returned, settings.max_length), settings.pad, np.int32)
     scores = np.zeros((len(kept), settings.returned), np.float32)
     for batch, item in enumerate(kept):
-        for place, (score, sequence, _) in enumerate(item.best[: settings.returned]):
-            found[batch, place, : len(sequence)] = sequence
-            scores[batch, place] = score
+        for place, best in enumerate(item.best[: settings.returned]):
+            found[batch, place, : len(best.sequence)] = best.sequence
+            scores[batch, place] = best.score
     return found, scores
 
 
-def _best_paths(kept: list[_BestSequences], settings: BeamSettings, advances: int) -> Array:
-    found = np.full((len(kept), settings.returned, advances), -1, np.int64)
+def _best_paths(kept: list[_BestSequences], settings: BeamSettings, picks: Sequence[Sequence[int]]) -> Array:
+    found = np.full((len(kept), settings.returned, len(picks)), -1, np.int64)
     for batch, item in enumerate(kept):
-        for place, (_, _, path) in enumerate(item.best[: settings.returned]):
-            found[batch, place, : len(path)] = path
+        for place, best in enumerate(item.best[: settings.returned]):
+            count = min(best.advances, len(picks))
+            found[batch, place, :count] = _path(picks[:count], best.row)
     return found
 
 

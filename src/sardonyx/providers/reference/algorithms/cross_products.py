@@ -10,7 +10,7 @@ import numpy as np
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.dimensions import check_output_size
-from sardonyx.providers.reference.algorithms.generation_decoders import EncoderDecoder
+from sardonyx.providers.reference.algorithms.generation_decoders import EncoderDecoder, NextScores
 
 __all__ = ["CrossProducts"]
 
@@ -29,16 +29,16 @@ class CrossProducts:
         self._decoder, self._pairs = decoder, pairs
         self._steps: list[Array] = []
 
-    def start(self) -> Array:
+    def start(self) -> NextScores:
         """Read the prompt, of which nothing is kept."""
         return self._decoder.start()
 
-    def advance(self, tokens: Array, pick: Array, sequences: Array) -> Array:
+    def advance(self, tokens: Array, pick: list[int], sequences: Array) -> NextScores:
         """Read one more token (rows,), where row r goes on from row pick[r], and keep its products."""
-        logits = self._decoder.advance(tokens, pick, sequences)
+        found = self._decoder.advance(tokens, pick, sequences)
         self._steps.append(self._chosen(self._decoder.products_of_layers()))
         check_output_size((len(self._steps), *self._steps[-1].shape), 4)
-        return logits
+        return found
 
     def _chosen(self, layers: list[Array]) -> Array:
         """Return (rows, P, F) of a step."""

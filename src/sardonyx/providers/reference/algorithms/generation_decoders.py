@@ -5,7 +5,7 @@ Rows are batch times beams. A decoder keeps what its graph hands from step to st
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -13,24 +13,89 @@ import numpy as np
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Graph, Value
+from sardonyx.ops.generation_bodies import BEST_TOKENS, ROWS
 from sardonyx.providers.reference.algorithms.dimensions import check_output_size
 from sardonyx.providers.reference.registry import Body
 
-__all__ = ["Decoder", "EncoderDecoder", "LanguageModel"]
+__all__ = ["Decoder", "EncoderDecoder", "LanguageModel", "NextScores"]
 
 
 _CACHE_INPUTS = frozenset({"past_sequence_length", "past_seq_len", "beam_width", "num_beams", "cache_indirection"})
 """What a graph with buffers of keys may ask, as `_cache_inputs` answers it."""
 
 
-class Decoder(Protocol):
-    """A model that gives the scores of the next token, (rows, V) in float32."""
+class NextScores:
+    """What a decoder says about the next token of each row."""
 
-    def start(self) -> Array:
+    __slots__ = ("_raw", "best")
+
+    def __init__(self, raw: Array, best: Sequence[Array] = ()) -> None:
+        """Hold logits (rows, length, V) of any float type.
+
+        `best` is what the graph ranked: the likeliest tokens (rows, count) and, for beams, the logarithms of their
+        probabilities; empty where it ranks none.
+        """
+        self._raw, self.best = raw, best
+
+    @property
+    def logits(self) -> Array:
+        """The scores of the last place, (rows, V) in float32, which the caller may change."""
+        return self._last().astype(np.float32)
+
+    def repeated(self, times: int) -> NextScores:
+        """Return those of `times` rows for each row."""
+        return NextScores(np.repeat(self._last()[:, None], times, axis=0), [np.repeat(array, times, axis=0) for array in self.best])
+
+    def _last(self) -> Array:
+        if self._raw.ndim != 3 or self._raw.shape[1] == 0:
+            raise InvalidArgument(f"the decoder's logits have shape {self._raw.shape}; expected (rows, length, vocabulary)")
+        last: Array = self._raw[:, -1]
+        return last
+
+
+class _Runner:
+    """A graph of a loop, whose inputs are looked up by name."""
+
+    def __init__(self, body: Body) -> None:
+        self.graph: Graph = body.graph  # type: ignore[attr-defined]  # bodies of programs have it; the protocol does not ask it
+        self.names = frozenset(value.name for value in self.graph.inputs)
+        self._body = body
+        self._inputs = [(value.name, None if value.dtype is None else value.dtype.numpy) for value in self.graph.inputs]
+        results = [value.name for value in self.graph.outputs]
+        self._ranked = results.index(BEST_TOKENS) - 1 if BEST_TOKENS in results else len(results)
+
+    def run(self, known: Mapping[str, Array], states: Iterable[Array]) -> list[Array]:
+        """Return the outputs; inputs of names that are not known get the states, in order."""
+        waiting = iter(states)
+        feeds = []
+        for name, dtype in self._inputs:
+            array = known.get(name)
+            if array is None:
+                array = next(waiting, None)
+                if array is None:
+                    raise InvalidArgument(f"graph {self.graph.name!r} has the input {name!r}, which the loop has nothing for")
+            elif dtype is not None and array.dtype != dtype:
+                array = array.astype(dtype)
+            feeds.append(array)
+        return self._body(*feeds)
+
+    def step(self, known: Mapping[str, Array], states: Iterable[Array]) -> tuple[NextScores, list[Array]]:
+        """Return what a decoder's outputs say about the next token, and the others, its states first."""
+        logits, *others = self.run(known, states)
+        return NextScores(logits, others[self._ranked :]), others[: self._ranked]
+
+
+class Decoder(Protocol):
+    """A model that scores the next token."""
+
+    def start(self) -> NextScores:
         """Read the prompt."""
 
-    def advance(self, tokens: Array, pick: Array, sequences: Array) -> Array:
-        """Read one more token (rows,), where row r goes on from row pick[r]; `sequences` (rows, length) ends with the tokens."""
+    def advance(self, tokens: Array, pick: list[int], sequences: Array) -> NextScores:
+        """Read one more token (rows,), where row r goes on from row pick[r] of its batch element.
+
+        `sequences` (rows, length) ends with the tokens.
+        """
 
 
 class LanguageModel:
@@ -41,39 +106,51 @@ class LanguageModel:
     """
 
     def __init__(self, body: Body, first: Body | None, prompt: Array, mask: Array, beams: int, max_length: int) -> None:
-        """Begin with `prompt` (rows, length) and its `mask`, 0 for what is not read."""
-        self._body, self._first = body, first
-        self._prompt, self._mask = prompt, mask
-        self._next_position = mask.sum(axis=1)
+        """Begin with `prompt` (batch, length) and its `mask`, 0 for what is not read; each has `beams` rows."""
+        self._decoder = _Runner(body)
+        self._first = self._decoder if first is None else _Runner(first)
+        self._prompt, self._prompt_mask = prompt, mask
         self._beams, self._max_length = beams, max_length
+        self._own = list(range(len(prompt) * beams))
+        self._asks_for_caches = not _CACHE_INPUTS.isdisjoint(self._decoder.names)
+        self._positions: Array = np.repeat(mask.sum(axis=1, dtype=np.int32), beams)[:, None]
+        self._mask: Array = np.ones((len(self._own), max_length), np.int32)
+        self._mask[:, : prompt.shape[1]] = np.repeat(mask, beams, axis=0)
         self._states: list[Array] = []
-        self._asks_for_caches = not _CACHE_INPUTS.isdisjoint(_names(_graph(body)))
 
-    def start(self) -> Array:
-        """Run the graph on the prompt with empty pasts."""
-        body = self._first or self._body
-        positions = np.where(self._mask == 0, 0, np.cumsum(self._mask, axis=1) - 1)
-        known = {"input_ids": self._prompt, "position_ids": positions, "attention_mask": self._mask}
-        known |= _cache_inputs(0, len(self._prompt), self._beams, self._max_length)
-        keys = self._max_length if "past_sequence_length" in _names(_graph(body)) else 0
-        self._states = [_empty_past(graph_input, len(self._prompt), keys) for graph_input in _others(_graph(body), known)]
-        return self._run(body, known)
+    def start(self) -> NextScores:
+        """Run the graph on the prompt with empty pasts; once for all beams of a batch element, unless it asks for beams."""
+        first = self._first
+        is_once = _CACHE_INPUTS.isdisjoint(first.names) and not self._asks_for_caches and _has_any_rows(first.graph)
+        beams = 1 if is_once else self._beams
+        prompt, mask = (np.repeat(array, beams, axis=0) for array in (self._prompt, self._prompt_mask))
+        positions = np.where(mask == 0, 0, np.cumsum(mask, axis=1) - 1)
+        known = {"input_ids": prompt, "position_ids": positions, "attention_mask": mask}
+        known |= _cache_inputs(0, len(prompt), beams, self._max_length) | {ROWS: np.arange(len(prompt))}
+        keys = self._max_length if "past_sequence_length" in first.names else 0
+        empty = [_empty_past(graph_input, len(prompt), keys) for graph_input in _others(first.graph, known)]
+        found, self._states = first.step(known, empty)
+        if beams == self._beams:
+            return found
+        for state in self._states:
+            check_output_size((self._beams, *state.shape), state.itemsize)
+        self._states = [np.repeat(state, self._beams, axis=1) for state in self._states]
+        return found.repeated(self._beams)
 
-    def advance(self, tokens: Array, pick: Array, sequences: Array) -> Array:
-        """Run the graph on one token a row."""
-        if not _is_identity(pick):
+    def advance(self, tokens: Array, pick: list[int], sequences: Array) -> NextScores:
+        """Run the graph on one token a row; masks and positions are the same in all rows of a batch element."""
+        length = sequences.shape[1]
+        mask = np.ascontiguousarray(self._mask[:, :length])
+        known = {"input_ids": tokens[:, None], "position_ids": self._positions, "attention_mask": mask}
+        if ROWS in self._decoder.names:
+            known[ROWS] = np.array(pick)
+        elif pick != self._own:
             self._states = [state.take(pick, axis=1) for state in self._states]
-            self._mask, self._next_position = self._mask.take(pick, axis=0), self._next_position.take(pick)
-        self._mask = np.concatenate([self._mask, np.ones((len(tokens), 1), self._mask.dtype)], axis=1)
-        known = {"input_ids": tokens[:, None], "position_ids": self._next_position[:, None], "attention_mask": self._mask}
         if self._asks_for_caches:
-            known |= _cache_inputs(sequences.shape[1] - 1, len(tokens), self._beams, self._max_length)
-        self._next_position = self._next_position + 1
-        return self._run(self._body, known)
-
-    def _run(self, body: Body, known: Mapping[str, Array]) -> Array:
-        logits, *self._states = body(*_feeds(_graph(body), known, self._states))
-        return _last(logits)
+            known |= _cache_inputs(length - 1, len(tokens), self._beams, self._max_length)
+        self._positions = self._positions + 1
+        found, self._states = self._decoder.step(known, self._states)
+        return found
 
 
 class EncoderDecoder:
@@ -89,24 +166,24 @@ class EncoderDecoder:
         self, encoder: Body, decoder: Body, known: Mapping[str, Array], prompt: Array, beams: int, max_length: int
     ) -> None:
         """Begin with `known`, the encoder's inputs by name, and `prompt` (batch, length), what the decoder has said."""
-        self._encoder, self._decoder = encoder, decoder
+        self._encoder, self._decoder = _Runner(encoder), _Runner(decoder)
         self._known, self._prompt = dict(known), prompt
         self._beams, self._max_length = beams, max_length
+        self._own = list(range(len(prompt) * beams))
+        self._asks_for_caches = not _CACHE_INPUTS.isdisjoint(self._decoder.names)
         self._states: list[Array] = []
         self._cross: list[Array] = []
         self._products: list[Array] = []
 
-    def start(self) -> Array:
+    def start(self) -> NextScores:
         """Run the encoder on the batch, and spread what it gives over the beams."""
-        graph = _graph(self._encoder)
-        given = self._known | {"decoder_input_ids": self._prompt}
-        outputs = self._encoder(*_feeds(graph, given, ()))
-        names = [value.name for value in graph.outputs]
+        outputs = self._encoder.run(self._known | {"decoder_input_ids": self._prompt}, ())
+        names = [value.name for value in self._encoder.graph.outputs]
         heads = {name: output for name, output in zip(names, outputs, strict=True) if name in ("logits", "encoder_hidden_states")}
         states = [output for name, output in zip(names, outputs, strict=True) if name not in heads]
-        return self._begin(heads, states, _self_states(_graph(self._decoder)))
+        return self._begin(heads, states, _self_states(self._decoder.graph))
 
-    def _begin(self, heads: dict[str, Array], states: list[Array], count: int) -> Array:
+    def _begin(self, heads: dict[str, Array], states: list[Array], count: int) -> NextScores:
         self._known = {name: self._spread(array) for name, array in (self._known | heads).items() if name != "logits"}
         spread = [self._spread(state) for state in states]
         self._states, self._cross = (spread[:count], spread[count:]) if "logits" in heads else ([], spread)
@@ -114,28 +191,33 @@ class EncoderDecoder:
             return self._run_prompt(count)
         if self._has_buffers:
             self._states = [self._buffer(state) for state in self._states]
-        return self._spread(_last(heads["logits"]))
+        return NextScores(heads["logits"]).repeated(self._beams)
 
-    def _run_prompt(self, count: int) -> Array:
+    def _run_prompt(self, count: int) -> NextScores:
         """Run the decoder on what it has said, where the encoder does not."""
         prompt = self._spread(self._prompt)
-        known = self._known | {"input_ids": prompt} | _cache_inputs(0, len(prompt), self._beams, self._max_length)
-        empty = _others(_graph(self._decoder), known)[:count]
+        known = self._known | {"input_ids": prompt, ROWS: np.arange(len(prompt))}
+        known |= _cache_inputs(0, len(prompt), self._beams, self._max_length)
+        empty = _others(self._decoder.graph, known)[:count]
         keys = self._max_length if self._has_buffers else 0
         self._states = [_empty_state(graph_input, len(prompt), keys) for graph_input in empty]
         return self._run(known)
 
-    def advance(self, tokens: Array, pick: Array, sequences: Array) -> Array:
+    def advance(self, tokens: Array, pick: list[int], sequences: Array) -> NextScores:
         """Run the decoder on one token a row, or on the whole sequences where its input_ids may have any length."""
-        if not _is_identity(pick):
+        known = self._known | {"input_ids": tokens[:, None] if self._takes_one_token else np.ascontiguousarray(sequences)}
+        if ROWS in self._decoder.names:
+            known[ROWS] = np.array(pick)
+        elif pick != self._own:
             self._states = [state.take(pick, axis=0) for state in self._states]
-        known = self._known | {"input_ids": tokens[:, None] if self._takes_one_token else sequences}
-        return self._run(known | _cache_inputs(sequences.shape[1] - 1, len(tokens), self._beams, self._max_length))
+        if self._asks_for_caches:
+            known |= _cache_inputs(sequences.shape[1] - 1, len(tokens), self._beams, self._max_length)
+        return self._run(known)
 
-    def _run(self, known: Mapping[str, Array]) -> Array:
-        logits, *states = self._decoder(*_feeds(_graph(self._decoder), known, [*self._states, *self._cross]))
+    def _run(self, known: Mapping[str, Array]) -> NextScores:
+        found, states = self._decoder.step(known, [*self._states, *self._cross])
         self._states, self._products = states[: len(self._states)], states[len(self._states) :]
-        return _last(logits)
+        return found
 
     def products_of_layers(self) -> list[Array]:
         """Return what queries and keys of cross attention multiplied to in the last step, (rows, heads, 1, F) for each layer.
@@ -159,12 +241,12 @@ class EncoderDecoder:
 
     @property
     def _takes_one_token(self) -> bool:
-        shape = _graph(self._decoder).inputs[0].shape
+        shape = self._decoder.graph.inputs[0].shape
         return shape is not None and len(shape) == 2 and shape[1] == 1
 
     @property
     def _has_buffers(self) -> bool:
-        return bool({"past_sequence_length", "past_seq_len"} & set(_names(_graph(self._decoder))))
+        return bool({"past_sequence_length", "past_seq_len"} & self._decoder.names)
 
     def _spread(self, array: Array) -> Array:
         check_output_size((len(array) * self._beams, *array.shape[1:]), array.itemsize)
@@ -176,18 +258,10 @@ class EncoderDecoder:
         return whole
 
 
-def _is_identity(pick: Array) -> bool:
-    """Return whether each row goes on from itself, so that no state has to move."""
-    return bool(pick.tolist() == list(range(len(pick))))
-
-
-def _graph(body: Body) -> Graph:
-    found: Graph = body.graph  # type: ignore[attr-defined]  # a program's bodies show their graphs; the protocol does not ask it
-    return found
-
-
-def _names(graph: Graph) -> list[str]:
-    return [value.name for value in graph.inputs]
+def _has_any_rows(graph: Graph) -> bool:
+    """Return whether a graph takes any number of rows."""
+    shapes = [value.shape for value in graph.inputs if value.name == "input_ids"]
+    return all(not shape or not isinstance(shape[0], int) for shape in shapes)
 
 
 def _self_states(decoder: Graph) -> int:
@@ -198,21 +272,6 @@ def _self_states(decoder: Graph) -> int:
 def _others(graph: Graph, known: Mapping[str, Array]) -> list[Value]:
     """Return the inputs that are states."""
     return [value for value in graph.inputs if value.name not in known]
-
-
-def _feeds(graph: Graph, known: Mapping[str, Array], states: Sequence[Array]) -> list[Array]:
-    """Return an array for each input: those of known names, and the states in order for the others."""
-    waiting = list(states)
-    feeds = []
-    for value in graph.inputs:
-        if value.name in known:
-            array = known[value.name]
-            feeds.append(array if value.dtype is None else array.astype(value.dtype.numpy, copy=False))
-        elif waiting:
-            feeds.append(waiting.pop(0))
-        else:
-            raise InvalidArgument(f"graph {graph.name!r} has the input {value.name!r}, which the loop has nothing for")
-    return feeds
 
 
 def _cache_inputs(used: int, rows: int, beams: int, max_length: int) -> dict[str, Array]:
@@ -246,10 +305,3 @@ def _zeros(value: Value, shape: tuple[int, ...]) -> Array:
     dtype = np.dtype(np.float32) if value.dtype is None else value.dtype.numpy
     check_output_size(shape, dtype.itemsize)
     return np.zeros(shape, dtype)
-
-
-def _last(logits: Array) -> Array:
-    """Return the scores of the last place (rows, V) of logits (rows, length, V)."""
-    if logits.ndim != 3 or logits.shape[1] == 0:
-        raise InvalidArgument(f"the decoder's logits have shape {logits.shape}; expected (rows, length, vocabulary)")
-    return logits[:, -1].astype(np.float32)

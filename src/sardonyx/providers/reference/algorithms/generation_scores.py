@@ -91,6 +91,28 @@ class ScoreRules:
     forced: Array | None = None
     """(batch, count): the first tokens behind the prompt; one below 0 leaves its step open."""
 
+    def is_idle(self, length: int, *, step: int) -> bool:
+        """Return whether `apply` would change no score of sequences of this length, but for that of a forbidden end.
+
+        Args:
+            length: of the sequences.
+            step: which token behind the prompt comes next.
+        """
+        return (
+            self.repetition_penalty == 1
+            and not 0 < self.no_repeat_ngram_size <= length
+            and self.vocab_mask is None
+            and (self.prefix_vocab_mask is None or step > self._forced_steps)
+            and self.temperature in (0, 1)
+            and (self.presence_mask is None or not self.presence_penalty)
+            and self.timestamps is None
+            and step >= self._forced_steps
+        )
+
+    def forbids_end(self, length: int) -> bool:
+        """Return whether sequences of this length are too short to end."""
+        return length < self.min_length
+
     def apply(self, scores: Array, sequences: Array, *, step: int) -> None:
         """Apply the rules in front of token `step` behind the prompt, counted from 0; changes `scores`."""
         if self.repetition_penalty != 1:
@@ -101,7 +123,7 @@ class ScoreRules:
             scores[:, _mask(self.vocab_mask, scores.shape[1:]) == 0] = _FORBIDDEN
         if self.prefix_vocab_mask is not None and step <= self._forced_steps:
             scores[self._per_row("prefix_vocab_mask", self.prefix_vocab_mask, scores) == 0] = _FORBIDDEN
-        if sequences.shape[1] < self.min_length and 0 <= self.end < scores.shape[1]:
+        if self.forbids_end(sequences.shape[1]) and 0 <= self.end < scores.shape[1]:
             scores[:, self.end] = _FORBIDDEN
         if self.temperature not in (0, 1):
             scores /= np.float32(self.temperature)
@@ -124,10 +146,9 @@ class ScoreRules:
         scores[rows, wanted[rows]] = 0
 
     def _penalize_repetition(self, scores: Array, sequences: Array) -> None:
-        used = np.zeros(scores.shape, np.bool_)
-        np.put_along_axis(used, _checked(sequences, scores.shape[1]), values=True, axis=1)
-        penalty = np.float32(self.repetition_penalty)
-        scores[used] = np.where(scores[used] < 0, scores[used] * penalty, scores[used] / penalty)
+        used = _checked(sequences, scores.shape[1])
+        found, penalty = np.take_along_axis(scores, used, axis=1), np.float32(self.repetition_penalty)
+        np.put_along_axis(scores, used, np.where(found < 0, found * penalty, found / penalty), axis=1)
 
     def _forbid_ngrams(self, scores: Array, sequences: Array) -> None:
         size = self.no_repeat_ngram_size

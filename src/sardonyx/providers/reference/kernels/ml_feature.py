@@ -133,6 +133,24 @@ def _categories(strings: Sequence[str], integers: Sequence[int]) -> Table:
     return table_of(keys)
 
 
+_MOST_ROWS = 256
+"""Categories beyond which no row is kept for each."""
+
+
+@remembered
+def _categories_and_rows(strings: Sequence[str], integers: Sequence[int]) -> tuple[Table, Array | None]:
+    """Return the table, and unless there are many categories the row of each, with one of zeros behind them for place -1.
+
+    Rows are read-only, so that a user who is given one gets a copy.
+    """
+    table = _categories(strings, integers)
+    if table.count > _MOST_ROWS:
+        return table, None
+    rows = np.eye(table.count + 1, table.count, dtype=np.float32)
+    rows.flags.writeable = False
+    return table, rows
+
+
 def _whole(data: Array) -> Array:
     with np.errstate(invalid="ignore"):
         return data.astype(np.int64)
@@ -146,16 +164,23 @@ def one_hot_encoder(
 
     An unknown element gives zeros, or an error if `zeros` is 0. ONNX OneHotEncoder-1.
     """
-    table = _categories(cats_strings, cats_int64s)
+    table, rows = _categories_and_rows(cats_strings, cats_int64s)
     if not table.count or (data.dtype.kind == "O") != table.holds_strings:
         raise InvalidArgument(f"data of type {data.dtype} with {table.count} categories; expected categories of the data's kind")
+    if rows is not None and data.size == 1 and table.holds_strings and zeros:  # a request for one row has no time for arrays
+        row: Array = rows[table.by_string[data.item()]]
+        return row.reshape(*data.shape, table.count)
     elements = data if table.holds_strings else _whole(data)
-    places = looked_up(table, elements).reshape(-1)
-    known = (places >= 0).nonzero()[0]
-    if not zeros and len(known) < len(places):
-        unknown = elements.reshape(-1)[places < 0][0]
+    places = looked_up(table, elements)
+    if not zeros and (places < 0).any():
+        unknown = elements[places < 0][0]
         raise InvalidArgument(f"the element {unknown!r} is in no category and zeros=0; add the category, or set zeros=1")
     check_output_size((*data.shape, table.count), 4)
+    if rows is not None:
+        encoded: Array = rows.take(places, axis=0)
+        return encoded
+    places = places.reshape(-1)
+    known = (places >= 0).nonzero()[0]
     output = np.zeros((places.size, table.count), np.float32)
     output[known, places[known]] = 1
     return output.reshape(*data.shape, table.count)

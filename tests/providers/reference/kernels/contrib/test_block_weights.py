@@ -36,7 +36,12 @@ def test_MatMulFpQ4_is_as_in_onnxruntime(kind: int, K: int) -> None:
     """Blocks with and without a zero point, and a last one that is not full."""
     a, b, shape = GENERATOR.standard_normal((2, 3, K)).astype(np.float32), blob(5, K, kind), np.array([K, 5])
     y = run("MatMulFpQ4", a, b, shape, blk_quant_type=kind)
-    (expected,) = run_peer("MatMulFpQ4", a, b, shape, blk_quant_type=kind)
+    try:
+        (expected,) = run_peer("MatMulFpQ4", a, b, shape, blk_quant_type=kind)
+    except Exception as error:
+        if "not yet supported" in str(error):  # onnxruntime's kernel needs AVX-512
+            pytest.skip(str(error))
+        raise
     np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-3)
 
 

@@ -1,5 +1,7 @@
 """Facts about com.microsoft's operators on strings, as ONNX Runtime runs them."""
 
+import random
+
 import numpy as np
 import pytest
 from support.run_op import run_op
@@ -74,3 +76,19 @@ def test_rules_that_make_no_sense_are_refused(rules, problem):
     """The message names the attribute."""
     with pytest.raises(InvalidArgument, match=problem):
         tokens("a", **rules)
+
+
+@pytest.mark.parametrize(
+    "expression", ["[a-zA-Z0-9_]+", "[a-c]+", r"\w+", r"[\wx]+", "[_0]+", "[a-]+", "[^a]+", "[a.]+", r"\d+", "[[a]+"]
+)
+def test_simple_expressions_find_what_their_groups_find(expression):
+    """Python's own machine, which reads some of them, and RE2's agree on any text."""
+    draw = random.Random(7)
+    texts = ["".join(draw.choice("abcxyzABC019_-. \n\tä٣µﬁ[]^") for _ in range(draw.randrange(20))) for _ in range(200)]
+    assert tokens(*texts, tokenexp=expression) == tokens(*texts, tokenexp=f"(?:{expression})")
+
+
+def test_an_expression_that_is_none_is_refused():
+    """Also one that looks simple."""
+    with pytest.raises(InvalidArgument):
+        tokens("a", tokenexp="[z-a]+")

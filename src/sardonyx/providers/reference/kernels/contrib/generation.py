@@ -14,7 +14,7 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.beam_search import BeamResult, BeamSettings, log_softmax, search_beams
 from sardonyx.providers.reference.algorithms.cross_products import CrossProducts
 from sardonyx.providers.reference.algorithms.dimensions import as_float, as_int, check_output_size
-from sardonyx.providers.reference.algorithms.generation_decoders import Decoder, EncoderDecoder, LanguageModel
+from sardonyx.providers.reference.algorithms.generation_decoders import Decoder, EncoderDecoder, LanguageModel, NextScores
 from sardonyx.providers.reference.algorithms.generation_scores import ScoreRules, WhisperTokens
 from sardonyx.providers.reference.kernels.random import generator_of
 from sardonyx.providers.reference.registry import Body, Call, kernel
@@ -81,8 +81,8 @@ def beam_search(
     if model_type == _LANGUAGE_MODEL:
         prompt = _prompt(input_ids, settings.max_length)
         check_output_size((len(prompt) * settings.beams, settings.max_length), 8)
-        rows, mask = (np.repeat(x, settings.beams, axis=0) for x in (prompt, _mask(prompt, attention_mask, pad_token_id)))
-        model: Decoder = LanguageModel(decoder, init_decoder, rows, mask, settings.beams, settings.max_length)
+        mask = _mask(prompt, attention_mask, pad_token_id)
+        model: Decoder = LanguageModel(decoder, init_decoder, prompt, mask, settings.beams, settings.max_length)
     elif model_type in (_ENCODER_DECODER, _WHISPER) and encoder is not None:
         prompt = _decoder_prompt(len(input_ids), decoder_input_ids, decoder_start_token_id, settings.max_length)
         known = {"encoder_input_ids": input_ids}
@@ -134,7 +134,7 @@ def greedy_search(
     longest = as_int(max_length, "max_length")
     prompt = _prompt(input_ids, longest)
     model = LanguageModel(decoder, init_decoder, prompt, _mask(prompt, attention_mask, pad_token_id), 1, longest)
-    return _follow(model, rules, prompt, longest, pad_token_id, vocab_size, lambda scores: scores.argmax(axis=1))
+    return _follow(model, rules, prompt, longest, pad_token_id, vocab_size, None)
 
 
 @kernel("Sampling", domain=_MICROSOFT)
@@ -315,6 +315,7 @@ def _settings(
         pad=pad,
         vocabulary=vocabulary,
         keeps_scores=len(call.present) > 2 and call.present[2],
+        keeps_paths=len(call.present) > 3 and call.present[3],
     )
 
 
@@ -392,7 +393,7 @@ def _whisper_tokens(
 
 def _probability(found: BeamResult, beams: int, token: int) -> Array:
     """Return the probability (B,) of a token in the first step."""
-    logits = found.first_logits[::beams]
+    logits = found.first.logits[::beams]
     if not 0 <= token < logits.shape[1]:
         raise InvalidArgument(f"no_speech_token_id is {token}; expected a token of the {logits.shape[1]}")
     probabilities: Array = np.exp(log_softmax(logits))
@@ -400,25 +401,48 @@ def _probability(found: BeamResult, beams: int, token: int) -> Array:
 
 
 def _follow(
-    model: Decoder, rules: ScoreRules, prompt: Array, max_length: int, pad: int, vocabulary: int, choose: Callable[[Array], Array]
+    model: Decoder,
+    rules: ScoreRules,
+    prompt: Array,
+    max_length: int,
+    pad: int,
+    vocabulary: int,
+    choose: Callable[[Array], Array] | None,
 ) -> Array:
-    """Go on from the prompt with the tokens that `choose` finds in scores (B, V); what ended is filled with padding."""
-    sequences, ended = prompt, np.zeros(len(prompt), np.bool_)
-    rows = np.arange(len(prompt))
-    logits = model.start()
+    """Go on from the prompt with the likeliest tokens, or those that `choose` finds in scores (B, V); what ended is padded."""
+    rows, length = prompt.shape
+    found = np.full((rows, max_length), pad, np.int32)
+    found[:, :length] = prompt
+    own, is_open = list(range(rows)), [True] * rows
+    scores = model.start()
     while True:
-        scores = (logits[:, :vocabulary] if vocabulary > 0 else logits).copy()
-        rules.apply(scores, sequences, step=sequences.shape[1] - prompt.shape[1])
-        tokens = choose(scores)
-        ended |= tokens == rules.end
-        tokens = np.where(ended, pad, tokens).astype(np.int32)
-        sequences = np.concatenate([sequences, tokens[:, None].astype(sequences.dtype)], axis=1)
-        if sequences.shape[1] >= max_length or ended.all():
-            break
-        logits = model.advance(tokens, rows, sequences)
-    found = np.full((len(prompt), max_length), pad, np.int32)
-    found[:, : sequences.shape[1]] = sequences
-    return found
+        sequences, step = found[:, :length], length - prompt.shape[1]
+        if choose is None and scores.best and rules.is_idle(length, step=step):
+            tokens = scores.best[0][:, 0].tolist()
+        else:
+            tokens = []
+        if not tokens or (rules.forbids_end(length) and rules.end in tokens):
+            tokens = _chosen(scores, rules, sequences, step, vocabulary, choose)
+        for row, token in enumerate(tokens):
+            is_open[row] &= token != rules.end
+            tokens[row] = token if is_open[row] else pad
+        found[:, length] = tokens
+        length += 1
+        if length >= max_length or True not in is_open:
+            return found
+        scores = model.advance(np.array(tokens, np.int32), own, found[:, :length])
+
+
+def _chosen(
+    found: NextScores, rules: ScoreRules, sequences: Array, step: int, vocabulary: int, choose: Callable[[Array], Array] | None
+) -> list[int]:
+    """Return what is chosen of the scores that the rules leave."""
+    scores = found.logits
+    if 0 < vocabulary < scores.shape[1]:
+        scores = np.ascontiguousarray(scores[:, :vocabulary])
+    rules.apply(scores, sequences, step=step)
+    tokens: list[int] = (scores.argmax(axis=1) if choose is None else choose(scores)).tolist()
+    return tokens
 
 
 def _filter_rising(scores: Array, top_p: float, filler: float, keep: int) -> None:

@@ -6,35 +6,13 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.ops.views.quantize import BNB4_VALUES
 from sardonyx.providers.reference.algorithms.precision import widen
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = ["code_values", "matmul_bnb4"]
 
-_FP4_MAGNITUDES = (0.0, 1 / 192, 2 / 3, 1.0, 1 / 3, 1 / 2, 1 / 6, 1 / 4)
-"""Values of the codes 0 to 7; codes 8 to 15 are their negatives. Source: bitsandbytes, FP4."""
-
-_NF4 = (
-    -1.0,
-    -0.6961928009986877,
-    -0.5250730514526367,
-    -0.39491748809814453,
-    -0.28444138169288635,
-    -0.18477343022823334,
-    -0.09105003625154495,
-    0.0,
-    0.07958029955625534,
-    0.16093020141124725,
-    0.24611230194568634,
-    0.33791524171829224,
-    0.44070982933044434,
-    0.5626170039176941,
-    0.7229568362236023,
-    1.0,
-)
-"""Quantiles of the normal distribution. Source: QLoRA, arXiv:2305.14314, appendix E."""
-
-_VALUES = np.array([(*_FP4_MAGNITUDES, *(-value for value in _FP4_MAGNITUDES)), _NF4], np.float32)
+_VALUES = np.array([BNB4_VALUES[code] for code in sorted(BNB4_VALUES)], np.float32)
 """quant_type -> code -> value."""
 
 

@@ -1,8 +1,8 @@
 """The QLinear operators of com.microsoft: 8-bit tensors in and out, each with a scale and a zero point.
 
-An operator of one 8-bit input is a table of 256 entries. Sums and products scale in float32, sums by fused multiply-adds as
-onnxruntime's kernel, and are rounded to nearest, ties to even, after the zero point is added. Sources: the operator schemas of
-ONNX Runtime 1.31.
+An operator of one 8-bit input is a table of 256 entries, rounded to nearest, ties to even, before the zero point is added. Sums and
+products scale in float32, sums by fused multiply-adds as onnxruntime's kernel, and are rounded after it is added. Sources: the
+operator schemas of ONNX Runtime 1.31.
 """
 
 from __future__ import annotations
@@ -324,7 +324,8 @@ def _by_table(
     """Apply `function` to the numbers behind 8-bit x: to the 256 that there can be, then by look-up; `dtype` is x's by default."""
     every = np.arange(256, dtype=np.uint8).view(x.dtype)
     numbers = (every - _zero(x_zero_point)) * _scalar("the scale of X", x_scale)
-    table = _quantize(function(numbers), y_scale, y_zero_point, x.dtype if dtype is None else dtype)
+    steps = np.rint(function(numbers) / _scalar("the scale of Y", y_scale))
+    table = _round(steps + _zero(y_zero_point), x.dtype if dtype is None else dtype)
     return np.take(table, np.ascontiguousarray(x).view(np.uint8), mode="clip")
 
 

@@ -91,7 +91,7 @@ def _chosen(corners: Array, scores: Array, most: int, least_score: float, most_o
         box = int(candidates[0])
         chosen.append(box)
         rest = candidates[1:]
-        candidates = rest[_overlaps(corners, box)[rest] <= np.float32(most_overlap)]
+        candidates = rest[~(_overlaps(corners, box)[rest] > np.float32(most_overlap))]
     return chosen
 
 

@@ -5,7 +5,7 @@ import pytest
 from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.kernels.suppress import PADDING, work_words, write_selected, write_suppress
+from sardonyx.codegen.kernels.images.suppress import PADDING, work_words, write_selected, write_suppress
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
@@ -17,6 +17,7 @@ def engine(target: Target) -> Engine:
     module = Module(target)
     write_suppress(module, "corners", centers=False, limits_scores=False)
     write_suppress(module, "centers", centers=True, limits_scores=True)
+    write_suppress(module, "inclusive", centers=True, limits_scores=True, takes_least=True)
     write_selected(module, "selected")
     engine = Engine(target)
     engine.add(module)
@@ -63,6 +64,14 @@ def test_the_limit_and_the_least_score(engine: Engine, limit: int) -> None:
     scores = np.where(np.arange(40) % 2 == 0, 0.5, 0.25).astype(np.float32)[None]
     result, _ = _run(engine, "centers", boxes, scores, limit, 0.5, 0.25)
     assert result[:, 2].tolist() == list(range(0, 40, 2))[: max(limit, 0)]
+
+
+def test_the_least_score_may_be_enough(engine: Engine) -> None:
+    """No number is not, where a score is none."""
+    boxes = np.array([[place * 10, 0, 2, 2] for place in range(20)], np.float32)
+    scores = np.array([[0.5, 0.25, np.nan, 0.2] * 5], np.float32)
+    result, _ = _run(engine, "inclusive", boxes, scores, 99, 0.5, 0.25)
+    assert result[:, 2].tolist() == [*range(0, 20, 4), *range(1, 20, 4)]
 
 
 @pytest.mark.parametrize("together", [1, 2, 5])

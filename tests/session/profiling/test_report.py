@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sardonyx.errors import InvalidArgument, NoSuchFile
-from sardonyx.session.profile_report import Report, Step, compare_profiles, read_events, read_profile
+from sardonyx.session.profiling.report import Report, Step, compare_profiles, read_events, read_profile
 
 
 def _run(begin: float, duration: float, **steps: float) -> list[dict[str, Any]]:
@@ -33,10 +33,26 @@ def test_runs_in_the_middle_count() -> None:
 
 def test_a_step_in_a_loop_counts_as_often_as_it_runs() -> None:
     """Its time, operations and bytes are those of a run."""
-    twice = _run(0, 100, a=10)[:1]
-    events = [*twice, *_run(0, 100, a=30)]
+    twice = _run(40, 100, a=10)[:1]
+    events = [*_run(0, 100, a=30), *twice]
     (step,) = read_profile(events, "p").steps
     assert (step.ms, step.flops, step.size_bytes) == (0.04, 20, 40)
+
+
+def test_a_step_that_calls_others_is_counted_without_them() -> None:
+    """So that steps add up to the run: a loop of 60 with a step of 20 in it takes 40 itself."""
+    events = [*_run(10, 0, inner=20)[:1], *_run(0, 100, loop=60)]
+    report = read_profile(events, "p")
+    assert {step.name: step.ms for step in report.steps} == pytest.approx({"loop": 0.04, "inner": 0.02})
+
+
+def test_what_a_run_does_besides_is_named() -> None:
+    """Programs from 10 to 60 and from 70 to 90, with steps of 40 and 20, in a run of 100."""
+    partitions = [{"cat": "Partition", "name": "p_run", "ts": begin, "dur": dur, "args": {}} for begin, dur in ((10, 50), (70, 20))]
+    steps = [*_run(15, 0, a=40)[:1], *_run(70, 0, b=20)[:1]]
+    report = read_profile([*steps, *partitions, *_run(0, 100)], "p")
+    assert [part.ms for part in report.outside] == pytest.approx([0.01, 0.01, 0.01, 0.01])
+    assert report.steps_ms + sum(part.ms for part in report.outside) == pytest.approx(report.run_ms)
 
 
 def test_profiles_without_our_keys_are_read() -> None:

@@ -6,7 +6,7 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F64
-from sardonyx.codegen.kernels.determinant import write_determinant
+from sardonyx.codegen.kernels.matrices.determinant import write_determinant
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array

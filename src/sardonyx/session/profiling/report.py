@@ -1,23 +1,28 @@
 """Reading a profile: what the steps of a run took, and how two profiles differ.
 
-A profile of many runs is read as one run: the mean of the middle half of the runs by duration, so that the steps add up to the run,
-and runs that something interrupted do not count.
+A profile of many runs is read as one run: the mean of the middle half of the runs by duration, so that runs that something
+interrupted do not count, and that the steps and what lies outside of them add up to the run. A step that calls other steps, as
+those of a loop's body, is counted without them.
 """
 
 from __future__ import annotations
 
+import bisect
 import collections
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import InvalidArgument, NoSuchFile
+from sardonyx.session.profiling.spans import PARTS, outside_us, own_us
 
-__all__ = ["Difference", "Report", "Step", "compare_profiles", "read_events", "read_profile", "read_trace"]
+__all__ = ["Difference", "Part", "Report", "Step", "compare_profiles", "read_events", "read_profile", "read_trace"]
 
 _KEYS = ("cat", "ts", "dur", "name", "args")
+_Timed: TypeAlias = tuple[Mapping[str, Any], float]
+"""An event and how long it takes without those inside it, in microseconds."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,6 +52,16 @@ class Step:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Part:
+    """What a run does outside of its steps."""
+
+    name: str
+    """What and when."""
+    ms: float
+    """How long it takes in a run."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Report:
     """One run, as a profile of several shows it."""
 
@@ -56,6 +71,8 @@ class Report:
     """How long a run takes."""
     steps: tuple[Step, ...]
     """Its steps, in the order in which they first ran."""
+    outside: tuple[Part, ...] = ()
+    """What it does besides; with the steps it adds up to the run, unless programs ran at the same time."""
 
     @property
     def steps_ms(self) -> float:
@@ -107,23 +124,37 @@ def read_profile(events: Sequence[Mapping[str, Any]], label: str) -> Report:
     if not spans:
         raise InvalidArgument(f"{label} has no run of a model: run the session before end_profiling")
     kept = sorted(spans, key=lambda span: span[1] - span[0])[len(spans) // 4 : len(spans) - len(spans) // 4]
-    steps = _steps((event for event in events if event["cat"] == "Node" and _lies_in(event, kept)), len(kept))
-    return Report(len(spans), sum(end - start for start, end in kept) / len(kept) / 1e3, steps)
+    groups: dict[tuple[str, ...], list[_Timed]] = collections.defaultdict(list)
+    outside = [0.0] * len(PARTS)
+    ordered = sorted((event for event in events if event["cat"] in ("Node", "Partition")), key=_begin)
+    for span in kept:
+        timed = _timed(ordered, span)
+        for event, own in timed:
+            if event["cat"] == "Node":
+                said = event["args"]
+                groups[event["name"], str(said.get("kernel", "")), str(said.get("provider", "")), _shapes(said)].append(
+                    (event, own)
+                )
+        programs = [(event["ts"], event["ts"] + event["dur"]) for event, _ in timed]
+        around_us = sum(own for event, own in timed if event["cat"] == "Partition")
+        outside = [us + more for us, more in zip(outside, outside_us(span, programs, around_us), strict=True)]
+    parts = tuple(Part(name, us / len(kept) / 1e3) for name, us in zip(PARTS, outside, strict=True))
+    steps = tuple(_step(members, len(kept)) for members in groups.values())
+    return Report(len(spans), sum(end - start for start, end in kept) / len(kept) / 1e3, steps, parts)
 
 
-def _lies_in(event: Mapping[str, Any], spans: Sequence[tuple[float, float]]) -> bool:
-    return any(start <= event["ts"] <= end for start, end in spans)
+def _timed(events: Sequence[Mapping[str, Any]], span: tuple[float, float]) -> list[_Timed]:
+    """Return the steps and programs of a run, by when they began, with what each takes without those inside it."""
+    inside = events[bisect.bisect_left(events, span[0], key=_begin) : bisect.bisect_right(events, span[1], key=_begin)]
+    return list(zip(inside, own_us(inside), strict=True))
 
 
-def _steps(events: Iterable[Mapping[str, Any]], runs: int) -> tuple[Step, ...]:
-    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = collections.defaultdict(list)
-    for event in events:
-        said = event["args"]
-        groups[event["name"], str(said.get("kernel", "")), str(said.get("provider", "")), _shapes(said)].append(event)
-    return tuple(_step(members, runs) for members in groups.values())
+def _begin(event: Mapping[str, Any]) -> float:
+    return float(event["ts"])
 
 
-def _step(events: Sequence[Mapping[str, Any]], runs: int) -> Step:
+def _step(timed: Sequence[_Timed], runs: int) -> Step:
+    events = [event for event, _ in timed]
     said = events[0]["args"]
     name = str(events[0]["name"]).removesuffix("_kernel_time")
     return Step(
@@ -134,7 +165,7 @@ def _step(events: Sequence[Mapping[str, Any]], runs: int) -> Step:
         nodes=tuple(said.get("nodes") or (name,)),
         original_nodes=tuple(said.get("original_nodes") or ()),
         outputs=_shapes(said),
-        ms=sum(event["dur"] for event in events) / runs / 1e3,
+        ms=sum(own for _, own in timed) / runs / 1e3,
         flops=_total(events, "flops", runs),
         size_bytes=_total(events, "bytes", runs),
     )

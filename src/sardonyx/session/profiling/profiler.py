@@ -26,12 +26,13 @@ from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.forks import new_lock
 from sardonyx.held_memory import HeldMemory
 from sardonyx.ir import Model, Node
+from sardonyx.native_program import TimedCall, TimesNativeCalls
 from sardonyx.partition.contexts import is_context
 from sardonyx.partition.explain import SaysPrecisions
 from sardonyx.partition.part import Cut
 from sardonyx.provider import BindsShapes, Bound, DeviceBuffer, Program, ReportsMemory, TimedRun, TimesSteps
 from sardonyx.session.origins import Origins
-from sardonyx.session.profile_steps import facts_of_nodes, steps_of
+from sardonyx.session.profiling.steps import facts_of_nodes, steps_of
 from sardonyx.trace import Event, event
 
 __all__ = ["Profiler", "TimedProgram"]
@@ -63,6 +64,8 @@ class _ProgramRun(NamedTuple):
     symbols: Mapping[str, int]
     thread: int
     scratch_bytes: int
+    is_native: bool
+    """Whether it is the whole run of the session, by machine code."""
 
 
 _Recorded: TypeAlias = _Span | _ProgramRun
@@ -103,11 +106,14 @@ class Profiler:
         """Record what took from `start_ns` to `end_ns` of `time.perf_counter_ns`; after `end`, and beyond a million, nothing."""
         self._keep(_Span(category, name, start_ns, end_ns, threading.get_native_id(), details), 1)
 
-    def record_steps(self, program: TimedProgram, start_ns: int, end_ns: int, run: TimedRun, scratch_bytes: int) -> None:
-        """Record one run of a program and its steps, whose times were measured."""
+    def record_steps(
+        self, program: TimedProgram, start_ns: int, end_ns: int, run: TimedRun, scratch_bytes: int, *, is_native: bool = False
+    ) -> None:
+        """Record one run of a program and its steps, whose times were measured; `is_native`: it is all of a session's run."""
         if run.times is not None:
             thread = threading.get_native_id()
-            self._keep(_ProgramRun(program, start_ns, end_ns, run.times, run.symbols, thread, scratch_bytes), len(run.times))
+            made = _ProgramRun(program, start_ns, end_ns, run.times, run.symbols, thread, scratch_bytes, is_native)
+            self._keep(made, len(run.times))
 
     def timed(self, program: Program, part: Cut) -> TimedProgram:
         """Return the program that a provider compiled of `part`, whose graph is still whole, with its runs recorded here."""
@@ -172,7 +178,11 @@ def _spans(run: _ProgramRun) -> Iterator[_Span]:
     for name, said, start_ns, end_ns in zip(names, details, times_ns, times_ns[1:], strict=False):
         said = {**said, **memory, **_scheduling(run.thread, start_ns, end_ns)}
         yield _Span("Node", name, start_ns, end_ns, run.thread, said)
-    yield _Span("Partition", run.program.name, run.start_ns, run.end_ns, run.thread, run.program.details)
+    if not run.is_native:
+        yield _Span("Partition", run.program.name, run.start_ns, run.end_ns, run.thread, run.program.details)
+        return
+    yield _Span("Partition", run.program.name, times_ns[0], times_ns[-1], run.thread, run.program.details)
+    yield from _with_executor(_Span("Session", "model_run", run.start_ns, run.end_ns, run.thread, {}))
 
 
 def _memory(scratch_bytes: int) -> dict[str, object]:
@@ -249,6 +259,15 @@ class TimedProgram:
         details |= {**_memory(bound.scratch_bytes), **_scheduling(threading.get_native_id(), start_ns, end_ns)}
         self._profiler.record("Node", self._name, start_ns, end_ns, details)
         return results
+
+    def timed_call(self, bound: Bound) -> TimedCall | None:
+        """Return a native call that notes the times of the steps; None where only `run` will do."""
+        program = self._program
+        return program.native_timed_call(bound) if self._steps and isinstance(program, TimesNativeCalls) else None
+
+    def record_native(self, start_ns: int, end_ns: int, run: TimedRun, scratch_bytes: int) -> None:
+        """Record a run that was all of a session's run, by machine code."""
+        self._profiler.record_steps(self, start_ns, end_ns, run, scratch_bytes, is_native=True)
 
     def memory_held(self) -> Sequence[HeldMemory]:
         """Return what the program itself keeps, as far as it says."""

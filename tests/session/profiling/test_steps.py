@@ -8,7 +8,7 @@ from sardonyx.partition.part import Cut
 from sardonyx.provider import Partition, StepInfo
 from sardonyx.providers.reference.provider import ReferenceProvider
 from sardonyx.session.origins import Origins
-from sardonyx.session.profile_steps import NodeFacts, facts_of_nodes, steps_of
+from sardonyx.session.profiling.steps import NodeFacts, facts_of_nodes, steps_of
 
 N = symbol("n")
 FLOAT = DataType.FLOAT

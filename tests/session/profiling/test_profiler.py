@@ -16,8 +16,8 @@ from support.providers import DeviceProvider
 
 import sardonyx as ort
 from sardonyx.formats.onnx import to_bytes
-from sardonyx.session import profiler as module
-from sardonyx.session.profiler import Profiler
+from sardonyx.session.profiling import profiler as module
+from sardonyx.session.profiling.profiler import Profiler
 from sardonyx.trace import observe
 
 TEXT = "graph(x: float[n, 3]) -> (y: float[n, 3]) {\nw: float[3, 3] = ... 1\na = MatMul(x, w) @product\ny = Exp(a) @end\n}"
@@ -184,7 +184,7 @@ def test_steps_add_up_to_their_partition(tmp_path: Path) -> None:
     events = _events(session.end_profiling())
     whole = [event["dur"] for event in events if event["cat"] == "Partition"]
     steps = np.array([event["dur"] for event in events if event["cat"] == "Node"]).reshape(20, 3).sum(axis=1)
-    assert np.max(steps / whole) <= 1
+    assert np.max(steps / whole) <= 1 + 1e-9
     assert np.max(steps / whole) > 0.95
 
 

@@ -39,7 +39,7 @@ class _Box:
     area: Register
 
 
-def write_suppress(module: Module, symbol: str, *, centers: bool, limits_scores: bool) -> None:
+def write_suppress(module: Module, symbol: str, *, centers: bool, limits_scores: bool, takes_least: bool = False) -> None:
     """Write the kernel `symbol`; a task is a part of one class, and the parts of as many classes as run at a time take turns.
 
     Parameters: classes, boxes, `most`, together, words of work of one class, parts, candidates of a part, batches times classes.
@@ -51,6 +51,7 @@ def write_suppress(module: Module, symbol: str, *, centers: bool, limits_scores:
         symbol: the name of the kernel.
         centers: whether a box is center and size, or two corners.
         limits_scores: whether only boxes with a score above LEAST are candidates.
+        takes_least: whether a score that equals LEAST is enough.
     """
     sort = write_sort(module, f"{symbol}_sort", U32)
     with module.kernel(symbol) as b:
@@ -68,7 +69,7 @@ def write_suppress(module: Module, symbol: str, *, centers: bool, limits_scores:
                     count = b.variable(b.const(I64, 0))
                     with b.when(limit > 0):
                         scores = b.buffer(SCORES, F32).at(row * boxes)
-                        count.set(_candidates(b, keys, scores, boxes, limits_scores=limits_scores))
+                        count.set(_candidates(b, keys, scores, boxes, limits_scores=limits_scores, takes_least=takes_least))
                         keys.sort(sort, count.value)
                     candidates.store(count.value.to(I32))
                     counts.store(0, row)
@@ -83,7 +84,7 @@ def write_suppress(module: Module, symbol: str, *, centers: bool, limits_scores:
                 counts.store(kept.count.value, row)
 
 
-def _candidates(b: Kernel, keys: Keys, scores: Pointer, boxes: Register, *, limits_scores: bool) -> Register:
+def _candidates(b: Kernel, keys: Keys, scores: Pointer, boxes: Register, *, limits_scores: bool, takes_least: bool) -> Register:
     """List the boxes whose scores suffice with their keys; returns how many they are."""
     if not limits_scores:
         for i, span in b.vectors(0, boxes, F32):
@@ -93,7 +94,7 @@ def _candidates(b: Kernel, keys: Keys, scores: Pointer, boxes: Register, *, limi
     least, found = b.buffer(LEAST, F32).load(), b.variable(b.const(I64, 0))
     for i, span in b.vectors(0, boxes, F32):
         x = scores.load(i, span)
-        chosen = x > least
+        chosen = x >= least if takes_least else x > least
         with each_lane(b, chosen if span.mask is None else chosen & span.mask) as lane:
             score = x if span.lanes == 1 else x.lane(lane)
             keys.store(sort_key(b, score, descending=True), i + lane, found.value)

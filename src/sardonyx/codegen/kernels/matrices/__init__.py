@@ -1,0 +1,1 @@
+"""Kernels of whole matrices, one file each."""

@@ -1,0 +1,1 @@
+"""Families of kernels of mixtures of experts, one file each."""

@@ -1,0 +1,1 @@
+"""Families of kernels of whole matrices, one file each."""

@@ -1,0 +1,1 @@
+"""Profiles: recording runs with their steps, and reading what was recorded."""
