@@ -117,7 +117,8 @@ def _whole(
             source.check()
             built = dataclasses.replace(built, providers=providers)
             if attempt is not None and attempt.identity is not None:
-                share(attempt.identity, built)
+                if not built.has_contexts:
+                    share(attempt.identity, built)
                 attempt.keep_programs(built, settings)
             return built
         except SardonyxError as error:

@@ -53,6 +53,8 @@ class Built:
     """The per-run recorder of what nodes need of memory, where the settings ask for it."""
     stamps: Mapping[Path, FileStamp]
     """What the model's files were when it was read."""
+    has_contexts: bool = False
+    """Whether programs were read from files of compiled models, which `stamps` does not have."""
 
     def explain(self) -> list[Placement]:
         """Return `placements` with the precisions that programs say of their products."""

@@ -10,7 +10,7 @@ from sardonyx.formats.files import FileStamp, stamp_of
 from sardonyx.ir import Attribute, AttributeKind, Graph, SparseTensor, Tensor
 from sardonyx.ir.walk import nested_graphs
 
-__all__ = ["check_unchanged", "read_attributes"]
+__all__ = ["check_unchanged", "is_unchanged", "read_attributes"]
 
 
 def read_attributes(main: Graph) -> None:
@@ -38,16 +38,26 @@ def _tensors(attribute: Attribute) -> Iterator[Tensor]:
             yield item.indices
 
 
+def is_unchanged(path: Path, stamp: FileStamp) -> bool:
+    """Return whether a file is what it was."""
+    return _stamp_now(path) == stamp
+
+
 def check_unchanged(stamps: Mapping[Path, FileStamp]) -> None:
     """Raise Fail where one of the files is not what it was when the session was made."""
     for path, stamp in stamps.items():
-        try:
-            now = stamp_of(path.stat())
-        except OSError:
-            now = None
+        now = _stamp_now(path)
         if now != stamp:
             raise Fail(
                 f"the session has to read its model again to do what this run asks for, but {str(path)!r} "
                 f"{'is gone' if now is None else 'was replaced or written to'} since the session was made; make a new session, or "
                 "give sessions the bytes of a model where its file does not last"
             )
+
+
+def _stamp_now(path: Path) -> FileStamp | None:
+    """Return what tells a file from others; None for one that is gone."""
+    try:
+        return stamp_of(path.stat())
+    except OSError:
+        return None

@@ -68,6 +68,7 @@ def build_whole(
         report=lambda: report,
         recorder=recorder,
         stamps=loaded.stamps,
+        has_contexts=any(map(is_context, assigned.main.graph)),
     )
 
 

@@ -17,6 +17,7 @@ from sardonyx.provider import Layout
 from sardonyx.providers.cpu import library
 from sardonyx.providers.cpu.kept import keep_program, restore_program
 from sardonyx.providers.cpu.kept_plans import NotKept
+from sardonyx.providers.cpu.loop_program import LoopProgram
 from sardonyx.providers.cpu.planning import plan_step
 from sardonyx.providers.cpu.precision import Precision
 from sardonyx.providers.cpu.program import CpuProgram
@@ -50,6 +51,15 @@ _MODELS = {
 }
 
 
+_UNTIL = """graph(x: float[N], n: int64[], most: float[]) -> (y, s) { go: bool[] = 1
+    y, s = Loop(n, go, x) {body = graph(i: int64[], c: bool[], a: float[N]) -> (d, b, e) {
+        b = Add(a, x) z: int64[] = 0 p = Gather(b, z) d = Less(p, most) e = Neg(b) } } }"""
+_COUNTED = """graph(x: float[N], n: int64[]) -> (y, s) { go: bool[] = 1
+    y, s = Loop(n, go, x) {body = graph(i: int64[], c: bool[], a: float[N]) -> (c, b, b) { b = Add(a, a) } } }"""
+_FIVE = """graph(x: float[N], go: bool[]) -> (y, s) { n: int64[1] = [5]
+    y, s = Loop(n, go, x) {body = graph(i: int64[], c: bool[], a: float[N]) -> (c, b, b) { b = Add(a, a) } } }"""
+
+
 def _program(body: str) -> CpuProgram:
     (step,) = cpu_session(body, layout=Layout.NHWC)._runner.built.plans[0].steps  # type: ignore[attr-defined]
     program = step.program
@@ -57,14 +67,16 @@ def _program(body: str) -> CpuProgram:
     return program
 
 
-def _kept(program: CpuProgram) -> KeptProgram:
+def _kept(program: CpuProgram | LoopProgram) -> KeptProgram:
     """What is kept of a program, as another process reads it."""
     kept = keep_program(program, host_target(None), Precision.HIGHEST)
     return KeptProgram(marshal.loads(marshal.dumps(kept.plain)), [array.copy() for array in kept.arrays])
 
 
 def _again(program: CpuProgram) -> CpuProgram:
-    return restore_program(_kept(program), host_target(None), 1)
+    restored = restore_program(_kept(program), host_target(None), 1)
+    assert isinstance(restored, CpuProgram)
+    return restored
 
 
 def _answers(program: CpuProgram, sizes: dict[str, int]) -> list[Any]:
@@ -107,11 +119,12 @@ def test_a_program_says_the_same_of_itself(name: str) -> None:
 
 
 def test_a_restored_program_lowers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For sizes of 1 it does not even import what its plans come from."""
+    """Whatever its sizes are, it does not even import what its plans come from."""
     kept = _kept(_program(_MODELS["product"]))
     monkeypatch.setattr("sardonyx.providers.cpu.kept_plans._Reader", lambda *about: pytest.fail("a plan was read"))
     program = restore_program(kept, host_target(None), 1)
-    assert program.bind(((1, 6),)).outputs[0].shape == (1, 5)  # type: ignore[union-attr]
+    for size in (1, 3, 8, 45, 1000):
+        assert program.bind(((size, 6),)).outputs[0].shape == (size, 5)  # type: ignore[union-attr]
 
 
 def test_constants_count_as_what_they_are() -> None:
@@ -130,6 +143,33 @@ def test_control_flow_is_kept(name: str) -> None:
     for size in (1, 5):
         symbols = dict(zip("abc", [size] * 3, strict=True))
         assert _flow(second, symbols) == _flow(first, symbols)
+
+
+@pytest.mark.parametrize("body", [_UNTIL, _COUNTED, _FIVE])
+def test_a_loop_of_open_length_is_kept(body: str) -> None:
+    """Its scan outputs are as long as they were, with however many iterations."""
+    (step,) = cpu_session(body)._runner.built.plans[0].steps  # type: ignore[attr-defined]
+    first = step.program
+    assert isinstance(first, LoopProgram)
+    second = restore_program(_kept(first), host_target(None), 1)
+    assert isinstance(second, LoopProgram)
+    feed = {"x": np.arange(3, dtype=np.float32) + 1, "n": np.array(6), "most": np.array(4.0, np.float32), "go": np.array(True)}
+    inputs = [feed[name] for name, _ in first.program.inputs]
+    for expected, found in zip(_run(first, inputs), _run(second, inputs), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def _run(program: LoopProgram, inputs: list[Any]) -> Any:
+    bound = program.bind(tuple([array.shape for array in inputs]))
+    return program.run(bound, inputs, (), None)
+
+
+def test_denormal_numbers_are_taken_as_the_session_says() -> None:
+    """Also in a loop."""
+    (step,) = cpu_session(_COUNTED)._runner.built.plans[0].steps  # type: ignore[attr-defined]
+    for program in (_program(_MODELS["product"]), step.program):
+        restored = restore_program(_kept(program), host_target(None), 1, flush=True)
+        assert (restored.program if isinstance(restored, LoopProgram) else restored).flushes_denormals
 
 
 def _flow(program: CpuProgram, symbols: dict[str, int]) -> list[list[int]]:

@@ -188,8 +188,17 @@ def test_models_with_data_in_other_files_are_not_kept(tmp_path: Path) -> None:
     from onnx import load_model_from_string, save_model
 
     path = tmp_path / "m.onnx"
-    save_model(load_model_from_string(_bytes()), path, save_as_external_data=True, location="m.data", size_threshold=0)
-    made(path)
+    for weight in (1.0, 2.0):
+        (tmp_path / "m.data").unlink(missing_ok=True)
+        save_model(
+            load_model_from_string(_bytes(weight=weight)), path, save_as_external_data=True, location="m.data", size_threshold=0
+        )
+        for name in ("m.onnx", "m.data"):
+            os.utime(tmp_path / name, (1, 1 + weight))
+        session, by_kept = made(path)
+        assert not by_kept
+        expected = results(ort.InferenceSession(_bytes(weight=weight)), x=_ROWS)
+        assert results(session, x=_ROWS)[0].tobytes() == expected[0].tobytes()
     assert not made(path)[1]
 
 
@@ -283,9 +292,17 @@ def _records(path: Path) -> list[Path]:
     return [file for file, content in contents.items() if content.startswith(b"SARDONYX") and b"CPUExecutionProvider" in content]
 
 
+def _remove_programs(path: Path) -> None:
+    """Without them a session is made by the record."""
+    for file in path.glob("*.sxo"):
+        if file.read_bytes().startswith(b"SARDONYB"):
+            file.unlink()
+
+
 def test_a_damaged_record_is_passed_over(folder: Path) -> None:
     """And written anew."""
     made(_SMALL)
+    _remove_programs(folder)
     (record,) = _records(folder)
     content = bytearray(record.read_bytes())
     content[-9] ^= 1

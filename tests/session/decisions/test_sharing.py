@@ -12,7 +12,7 @@ import pytest
 from support.models import model
 
 import sardonyx as ort
-from sardonyx.formats.onnx import to_bytes
+from sardonyx.formats.onnx import save, to_bytes
 from sardonyx.formats.opened import open_model
 from sardonyx.ir import Tensor
 from sardonyx.session.decisions import sharing
@@ -62,6 +62,22 @@ def test_sessions_of_one_file_share(tmp_path: Path) -> None:
     assert not _is_shared(one, third)
     assert third.run(None, {"x": _ROWS})[0].tolist() == [[1, 2, 3, 9]] * 2
     assert one.run(None, {"x": _ROWS})[0].tolist() == [[1, 2, 3, 4]] * 2
+
+
+def test_a_model_whose_data_were_replaced_is_not_shared(tmp_path: Path) -> None:
+    """Its own file is what it was."""
+    path, large = (
+        tmp_path / "m.onnx",
+        "graph(x: float[n, 4]) -> (y: float[n, 900]) {{ w: float[4, 900] = ... {0}\n y = MatMul(x, w) }}",
+    )
+    save(model(large.format(1)), path, external_data=True)
+    (data,) = (each for each in tmp_path.iterdir() if each != path)
+    one, other = ort.InferenceSession(path), ort.InferenceSession(path)
+    assert _is_shared(one, other)
+    data.write_bytes(bytes(data.stat().st_size))
+    third = ort.InferenceSession(path)
+    assert not _is_shared(one, third)
+    assert not third.run(None, {"x": _ROWS})[0].any()
 
 
 def test_other_weights_or_options_are_not_shared() -> None:

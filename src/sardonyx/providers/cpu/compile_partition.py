@@ -34,7 +34,7 @@ def compile_partition(
     low = Lowering(target, threads, precision=precision)
     if partition.nodes[0].op_type == "Loop":
         with without_fork():
-            from sardonyx.providers.cpu.loop_program import make_loop_program, open_loop  # which few sessions need
+            from sardonyx.providers.cpu.open_loop import make_loop_program, open_loop  # which few sessions need
 
         lengths = open_loop(partition)
         if lengths is not None:

@@ -3,18 +3,22 @@
     keep_program(program, target) ─► KeptProgram: data, arrays          restore_program(kept, …) ─► a program with the same steps
 
 The data has buffers by number, steps with the numbers of theirs, and the machine code of kernels; the arrays are constants, packed
-weights first. What a step's plan returns where each open size is 1 is in the data; for other sizes the plan itself is read.
+weights first. What a step's plan returns where each open size is 1 is in the data, and recipes for others; where no recipe holds,
+the plan itself is read. A Loop whose scan outputs are as long as only the run shows has what it knows of itself beside these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
 
 from sardonyx.cancellation import checked
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import SardonyxError
+from sardonyx.forks import without_fork
 from sardonyx.formats.plain_graph import KeptProgram, Plain, PlainReader, PlainWriter
 from sardonyx.ir import Dim, Tensor, TensorType, Value
 from sardonyx.providers.cpu.kept_plans import KeptFunction, KeptFunctions, Lowered, NotKept, write_function
@@ -22,9 +26,13 @@ from sardonyx.providers.cpu.library import driver_for, library_for
 from sardonyx.providers.cpu.precision import Precision
 from sardonyx.providers.cpu.program import CpuProgram, NotZero
 from sardonyx.providers.cpu.rebind import TracedSizes
+from sardonyx.providers.cpu.recipes import Recipes, likely_sizes, write_recipes
 from sardonyx.providers.cpu.sizes import Sizes, solvable_symbols
 from sardonyx.providers.cpu.steps import STATUS, Buffer, Control, KernelLaunch, Mark, Move
 from sardonyx.providers.cpu.storage import Home, Storage
+
+if TYPE_CHECKING:
+    from sardonyx.providers.cpu.loop_program import LoopProgram, OpenLoop
 
 __all__ = ["keep_program", "restore_program"]
 
@@ -32,22 +40,24 @@ _T = TypeVar("_T")
 _DTYPES = {int(dtype): dtype for dtype in DataType}
 
 
-def keep_program(program: CpuProgram, target: Target, precision: Precision) -> KeptProgram:
+def keep_program(given: CpuProgram | LoopProgram, target: Target, precision: Precision) -> KeptProgram:
     """Return what a program is made of.
 
     Args:
-        program: of this target.
+        given: a program of this target.
         target: what it was compiled for.
         precision: what it was lowered with.
 
     Raises:
         NotKept: it has something that cannot be kept, or the cache lacks the machine code of a kernel.
     """
+    program, loop = (given, None) if isinstance(given, CpuProgram) else (given.program, given.loop)
     storage, inputs, outputs = program.storage, program.inputs, program.outputs
     objects = library_for(target).objects(dict.fromkeys(step.symbol for step in storage.steps))
     if objects is None:
         raise NotKept("the machine code of a kernel is not in the cache")
-    names = tuple(sorted(solvable_symbols([shape for _, shape in inputs])))
+    shown = solvable_symbols([shape for _, shape in inputs])
+    names = tuple(sorted(shown if loop is None else {*shown, *loop.capacities}))
     writer = _Writer(storage, program.packs, names)
     read = [buffer for buffer, (home, _) in storage.homes.items() if home is Home.INPUT]
     plain = (
@@ -62,18 +72,19 @@ def keep_program(program: CpuProgram, target: Target, precision: Precision) -> K
         len(program.packs),
         tuple(writer.buffers),
         names,
+        None if loop is None else _plain_loop(loop),
     )
     return KeptProgram(plain, writer.arrays)
 
 
-def restore_program(kept: KeptProgram, target: Target, threads: int) -> CpuProgram:
-    """Return the program that was kept, for the same target and number of threads.
+def restore_program(kept: KeptProgram, target: Target, threads: int, *, flush: bool = False) -> CpuProgram | LoopProgram:
+    """Return the program that was kept, for the same target and number of threads; with `flush` denormal numbers are zero.
 
     Raises:
         LookupError, TypeError, ValueError: it is not as it was written.
         Fail: the machine code cannot be linked.
     """
-    objects, declared, inputs, outputs, steps, precisions, not_zero, precision, packs, buffers, names = kept.plain
+    objects, declared, inputs, outputs, steps, precisions, not_zero, precision, packs, buffers, names, loop = kept.plain
     reader = _Reader(kept.arrays, buffers, names, Lowered(target, threads, Precision[precision]))
     kernels, engines = library_for(target).link(dict(objects))
     made = [reader.buffers[number] for number in outputs]
@@ -81,10 +92,26 @@ def restore_program(kept: KeptProgram, target: Target, threads: int) -> CpuProgr
     storage = Storage(launches, [reader.buffers[number] for number in inputs], [buffer.root for buffer in made])
     values = [Value(name, TensorType(DataType.UNDEFINED, reader.shape(shape))) for name, shape in declared]
     program = CpuProgram(values, made, storage, kernels, engines, driver_for(target), threads, kept.arrays[:packs])
-    program.lies_in_one_block = True
+    program.lies_in_one_block, program.flushes_denormals = True, flush
     program.precisions = precisions
     program.not_zero = [NotZero(place, reader.dim(size), reader.dim(copied)) for place, size, copied in not_zero]
-    return program
+    return program if loop is None else _loop_program(program, reader, *loop)
+
+
+def _plain_loop(loop: OpenLoop) -> Plain:
+    trips = loop.trips if loop.trips is None or isinstance(loop.trips, int) else (int(loop.trips.reshape(-1)[0]),)
+    return loop.place, trips, loop.is_exact, tuple(loop.capacities), tuple(loop.stacked), tuple(loop.open_dims.items())
+
+
+def _loop_program(
+    program: CpuProgram, reader: _Reader, place: str, trips: Plain, is_exact: bool, capacities: Plain, stacked: Plain, dims: Plain
+) -> LoopProgram:
+    with without_fork():
+        from sardonyx.providers.cpu.loop_program import LoopProgram, OpenLoop  # which few sessions need
+
+    most = np.array(trips, np.int64) if isinstance(trips, tuple) else trips
+    names = frozenset(str(reader.dim(name)) for name in capacities)
+    return LoopProgram(program, OpenLoop(place, most, is_exact, names, frozenset(stacked), dict(dims)))
 
 
 class _Writer:
@@ -98,6 +125,7 @@ class _Writer:
         self._places: dict[int, int] = {}
         self._marks: dict[Mark, int] = {}
         self._guess: dict[str, int] = dict.fromkeys(names, 1)
+        self._likely = likely_sizes(names) if names else []
         for pack in packs:
             self._array(pack)
         for step in checked(storage.steps):
@@ -153,7 +181,7 @@ class _Writer:
             step.failure,
             step.together,
             tuple(map(int, step.scalars)),
-            None if step.unless is None else self._function(step.unless, bool),
+            None if step.unless is None else self._function(step.unless, bool, lambda made: (int(bool(made)),)),
             step.shares,
             None if step.control is None else self._control(step.control),
         )
@@ -168,18 +196,24 @@ class _Writer:
         return self._marks.setdefault(mark, len(self._marks))
 
     def _plan(self, step: KernelLaunch) -> Plain:
-        return self._function(step.plan, lambda made: (tuple(map(int, made[0])), int(made[1])))
+        return self._function(step.plan, lambda made: (tuple(map(int, made[0])), int(made[1])), lambda made: (*made[0], made[1]))
 
-    def _function(self, function: Callable[[Sizes], _T], plain: Callable[[_T], Plain]) -> Plain:
-        """Return what a function gives where each open size is 1, what it asks for then, and, where sizes are open, its bytes."""
+    def _function(
+        self, function: Callable[[Sizes], _T], plain: Callable[[_T], Plain], words: Callable[[_T], tuple[int, ...]]
+    ) -> Plain:
+        """Return what a function gives where each open size is 1, what it asks for then, and, where sizes are open, its bytes.
+
+        Beside these are recipes, of the words that `words` makes of a result.
+        """
         traced = TracedSizes(self._guess)
         try:
             known = plain(function(traced)), tuple(map(self.dim, traced.take_asked()))
         except (SardonyxError, ArithmeticError, LookupError):  # no size of 1 is possible
             known = None
         if not self._guess:
-            return known, b""
-        return known, write_function(function, self._numbers, self._plain)
+            return known, b"", b""
+        recipes = write_recipes(lambda sizes: words(function(sizes)), self._likely)
+        return known, write_function(function, self._numbers, self._plain), recipes
 
 
 class _Reader:
@@ -247,14 +281,14 @@ class _Reader:
             symbol=symbol,
             buffers=tuple([self.buffers[number] for number in buffers]),
             writes=writes,
-            plan=self._function(*plan),
+            plan=self._function(_plan_of, *plan),
             in_place=in_place,
             pitched=pitched,
             nodes=nodes,
             failure=failure,
             together=together,
             scalars=scalars,
-            unless=None if unless is None else self._function(*unless),
+            unless=None if unless is None else self._function(_flag_of, *unless),
             shares=shares,
             control=None if control is None else self._control(*control),
         )
@@ -269,12 +303,20 @@ class _Reader:
     def _mark(self, number: int) -> Mark:
         return self._marks.setdefault(number, Mark())
 
-    def _function(self, known: Plain, content: bytes) -> Callable[[Sizes], Plain]:
-        read = self._functions.add(content)
+    def _function(self, of_words: Callable[[Plain], _T], known: Plain, content: bytes, recipes: bytes) -> Callable[[Sizes], _T]:
+        read, others = self._functions.add(content), Recipes(recipes, self._plain.dim) if recipes else None
         if known is None:
-            return KeptFunction(None, None, (), read)
+            return KeptFunction(None, None, (), read, others, of_words)
         result, asked = known
-        return KeptFunction(self._guess, result, self.shape(asked), read)
+        return KeptFunction(self._guess, result, self.shape(asked), read, others, of_words)
+
+
+def _plan_of(words: tuple[int, ...]) -> tuple[Sequence[int], int]:
+    return words[:-1], words[-1]
+
+
+def _flag_of(words: tuple[int, ...]) -> bool:
+    return bool(words[0])
 
 
 def _no_tensor(*about: object) -> Tensor:

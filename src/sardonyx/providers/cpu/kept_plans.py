@@ -26,6 +26,7 @@ from sardonyx.formats.plain_graph import PlainReader, PlainWriter
 from sardonyx.ir import Expr, Graph, Node, Tensor, Value
 from sardonyx.ir.shape import Dim
 from sardonyx.providers.cpu.precision import Precision
+from sardonyx.providers.cpu.recipes import Recipes
 from sardonyx.providers.cpu.recorded import RecordedSizes
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
@@ -58,9 +59,9 @@ class Lowered:
 
 
 class KeptFunction(Generic[_T]):
-    """A function of sizes that knows its result for some, and is read when others come."""
+    """A function of sizes that knows its result for some, computes it for others, and is read when neither will do."""
 
-    __slots__ = ("_asked", "_function", "_read", "_result", "_symbols")
+    __slots__ = ("_asked", "_function", "_of_words", "_read", "_recipes", "_result", "_symbols")
 
     def __init__(
         self,
@@ -68,6 +69,8 @@ class KeptFunction(Generic[_T]):
         result: _T | None,
         asked: Sequence[Dim],
         read: Callable[[], Callable[[Sizes], _T]],
+        recipes: Recipes | None = None,
+        of_words: Callable[[tuple[int, ...]], _T] | None = None,
     ) -> None:
         """Make the function.
 
@@ -76,7 +79,10 @@ class KeptFunction(Generic[_T]):
             result: the result.
             asked: the dimensions whose sizes it asks for on the way, as the function itself would.
             read: returns the function itself.
+            recipes: what computes its words for other sizes.
+            of_words: makes a result of these words.
         """
+        self._recipes, self._of_words = recipes, of_words
         self._symbols, self._result, self._asked, self._read = symbols, result, asked, read
         self._function: Callable[[Sizes], _T] | None = None
 
@@ -87,6 +93,10 @@ class KeptFunction(Generic[_T]):
                 sizes(dim)
             return cast("_T", self._result)
         if self._function is None:
+            if self._recipes is not None and self._of_words is not None:
+                words = self._recipes.words(sizes)
+                if words is not None:
+                    return self._of_words(words)
             self._function = self._read()
         return self._function(sizes)
 

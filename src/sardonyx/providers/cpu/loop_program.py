@@ -15,20 +15,14 @@ from typing import TypeAlias
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.codegen.run.driver import Driver
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.forks import new_lock
-from sardonyx.ops.schema import place_of
-from sardonyx.provider import HOST, Bound, DeviceBuffer, Partition, StepInfo, TensorSpec, TimedRun
-from sardonyx.providers.cpu.claims import NodeClaim
-from sardonyx.providers.cpu.compile import lower_partition, make_program
-from sardonyx.providers.cpu.kernels.control_flow import LoopSpec
-from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.provider import HOST, Bound, DeviceBuffer, StepInfo, TensorSpec, TimedRun
 from sardonyx.providers.cpu.program import CpuProgram
 
-__all__ = ["LoopProgram", "OpenLoop", "make_loop_program", "open_loop"]
+__all__ = ["LoopProgram", "OpenLoop"]
 
 _CHUNK_BYTES = 1 << 18
 """How much room there is for the scan outputs of some iterations, where their number is not known."""
@@ -55,37 +49,6 @@ class OpenLoop:
     """For each of them which of its dimensions are not numbers: they are 0 where there is no iteration, as in ONNX Runtime."""
 
 
-def open_loop(partition: Partition) -> OpenLoop | None:
-    """Return what there is to know of the Loop that a partition is, if scan outputs have lengths that only the run shows."""
-    unit = partition.units[0]
-    spec = unit.claimed.spec if isinstance(unit, NodeClaim) and unit.claimed is not None else None
-    if not isinstance(spec, LoopSpec) or not spec.capacities:
-        return None
-    node = partition.nodes[0]
-    limit = node.inputs[0]
-    if limit is None:
-        trips: int | Array | None = None
-    else:
-        trips = partition.inputs.index(limit) if limit.constant is None else limit.constant.numpy()
-    scanned = set(node.outputs[spec.carried :])
-    stacked = frozenset(place for place, value in enumerate(partition.outputs) if value in scanned)
-    open_dims = {
-        place: tuple(axis for axis, dim in enumerate(partition.outputs[place].shape or ()) if not isinstance(dim, int))
-        for place in stacked
-    }
-    return OpenLoop(place_of(node), trips, spec.is_exact, spec.capacities, stacked, open_dims)
-
-
-def make_loop_program(partition: Partition, low: Lowering, loop: OpenLoop, runner: Driver, *, flush: bool = False) -> LoopProgram:
-    """Lower a partition that is an open loop, and make its program, whose last output is the number of iterations.
-
-    With `flush` it computes with zeros for denormal numbers.
-    """
-    program = make_program(partition, low, lower_partition(low, partition, counts=True), runner)
-    program.flushes_denormals = flush
-    return LoopProgram(program, loop)
-
-
 class LoopProgram:
     """Runs a Loop; any number of threads may run it at a time."""
 
@@ -93,7 +56,7 @@ class LoopProgram:
 
     def __init__(self, program: CpuProgram, loop: OpenLoop) -> None:
         """Make a program of one whose scan outputs have room for a number of iterations, a symbol of its sizes."""
-        self._program, self._loop = program, loop
+        self.program, self.loop = program, loop
         self.precisions = program.precisions
         self._bound = Bound((None,) * (program.output_count - 1))
         self._lock = new_lock()
@@ -117,30 +80,30 @@ class LoopProgram:
     @property
     def steps(self) -> list[str]:
         """The kernels in the order in which they lie, for reports."""
-        return self._program.steps
+        return self.program.steps
 
     def describe_steps(self) -> list[StepInfo]:
         """Return the kernels in the order in which they lie."""
-        return self._program.describe_steps()
+        return self.program.describe_steps()
 
     def _run(self, inputs: Sequence[Array], *, timed: bool) -> TimedRun:
         capacity = 0
-        if self._loop.is_exact:
+        if self.loop.is_exact:
             inputs, capacity = self._fixed_trips(inputs)
         binding = self._binding((tuple([array.shape for array in inputs]), capacity))
         work = binding.take()
         try:
             arrays = [make() if given is None else given for given, make in zip(work.arrays, binding.makers, strict=True)]
-            results = _Results(self._loop, arrays, binding.capacity)
-            asked = None if self._loop.is_exact else results.take_over
-            run = self._program.execute(binding.bound, inputs, arrays, work.arena, asked, timed=timed)
+            results = _Results(self.loop, arrays, binding.capacity)
+            asked = None if self.loop.is_exact else results.take_over
+            run = self.program.execute(binding.bound, inputs, arrays, work.arena, asked, timed=timed)
             return run._replace(results=results.finish())
         finally:
             binding.give_back(work)
 
     def _fixed_trips(self, inputs: Sequence[Array]) -> tuple[Sequence[Array], int]:
         """Return the inputs with a number of iterations that nobody else can change meanwhile, and how many there will be."""
-        trips = self._loop.trips
+        trips = self.loop.trips
         if not isinstance(trips, int):
             return inputs, 0 if trips is None else max(int(trips.reshape(-1)[0]), 0)
         own = inputs[trips].copy()
@@ -165,13 +128,13 @@ class LoopProgram:
         return found
 
     def _bind(self, shapes: tuple[tuple[int, ...], ...], capacity: int) -> _Binding:
-        symbols, stacked = self._loop.capacities, self._loop.stacked
-        if not self._loop.is_exact:
-            specs = self._program.bind(shapes, dict.fromkeys(symbols, 1)).outputs
+        symbols, stacked = self.loop.capacities, self.loop.stacked
+        if not self.loop.is_exact:
+            specs = self.program.bind(shapes, dict.fromkeys(symbols, 1)).outputs
             row_bytes = sum(_size_bytes(spec) for place, spec in enumerate(specs) if place in stacked and spec is not None)
             capacity = max(1, _CHUNK_BYTES // max(row_bytes, _LEAST_ROW_BYTES))
-        bound = self._program.bind(shapes, dict.fromkeys(symbols, capacity))
-        return _Binding(bound, capacity, frozenset() if self._loop.is_exact else stacked)
+        bound = self.program.bind(shapes, dict.fromkeys(symbols, capacity))
+        return _Binding(bound, capacity, frozenset() if self.loop.is_exact else stacked)
 
 
 def _size_bytes(spec: TensorSpec) -> int:

@@ -188,7 +188,10 @@ class CpuProvider:
 
     def keep(self, program: Program) -> KeptProgram | None:
         """Return what a program of this provider is made of, for later processes; None where that cannot be kept."""
-        if not isinstance(program, CpuProgram) or config.guards_memory():
+        with without_fork():
+            from sardonyx.providers.cpu.loop_program import LoopProgram  # as `claim_nodes`
+
+        if not isinstance(program, (CpuProgram, LoopProgram)) or config.guards_memory():
             return None
         try:
             return keep_program(program, self._target, self._precision)
@@ -196,9 +199,9 @@ class CpuProvider:
             event("cpu.not_kept", detail=str(error))
             return None
 
-    def restore(self, kept: KeptProgram) -> CpuProgram:
+    def restore(self, kept: KeptProgram) -> CpuProgram | LoopProgram:
         """Return the program that was kept by a provider of the same `decision_key`; raises as `restore_program` does."""
-        return self._made(restore_program(kept, self._target, self._threads))
+        return restore_program(kept, self._target, self._threads, flush=self._flushes_denormals)
 
     def note(self, claim: Capability) -> tuple[Elements, ...] | None:
         """Return the sizes that a node was claimed as; a claim as what it does follows from the node."""

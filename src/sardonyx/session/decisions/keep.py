@@ -74,9 +74,9 @@ class Attempt:
         return None if self.identity is None else programs_key(self.identity, self.opened)
 
     def keep_programs(self, built: Built, settings: Settings) -> None:
-        """Keep the programs of a session that was made, where that is possible."""
+        """Keep the programs of a session that was made, where that is possible: the key knows no files but the model's own."""
         key, able = self.programs_key, remembering(self.providers.all)
-        if key is None or able is None or self._has_changed():
+        if key is None or able is None or built.has_contexts or not set(built.stamps) <= {self.opened.path} or self._has_changed():
             return
         providers = {item.name: item for item in self.providers.all}
 

@@ -11,13 +11,16 @@ from __future__ import annotations
 import hashlib
 import os
 import weakref
+from pathlib import Path
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.forks import new_lock
+from sardonyx.formats.files import FileStamp
 from sardonyx.formats.opened import OpenedModel
 from sardonyx.held_memory import union_bytes
 from sardonyx.session.built import Built
 from sardonyx.session.decisions.known_files import remember_digests, settled_file
+from sardonyx.session.model_files import is_unchanged
 
 __all__ = ["Identity", "find_shared", "forget_recent", "identity_of", "identity_with", "share"]
 
@@ -61,7 +64,20 @@ def identity_with(key: str, path: str | None, stamp: object, changed_ns: int, co
 
 
 def find_shared(identity: Identity) -> Built | None:
-    """Return what a session that is still there was built of, or one that was there before; None where there is none."""
+    """Return what a session that is still there was built of, or one that was there before; None where there is none.
+
+    What other files the model has must be as they were.
+    """
+    built = _find(identity)
+    own = identity[1]
+    return built if built is None or all(_holds(path, stamp, own) for path, stamp in built.stamps.items()) else None
+
+
+def _holds(path: Path, stamp: FileStamp, own: object) -> bool:
+    return os.path.abspath(path) == own or is_unchanged(path, stamp)
+
+
+def _find(identity: Identity) -> Built | None:
     with _LOCK:
         built = _BUILT.get(identity)
         recent = _RECENT.pop(identity, None)
