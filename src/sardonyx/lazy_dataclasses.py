@@ -199,25 +199,26 @@ _UNDONE = object()
 
 def _init(self: Any, owner: type, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Set the fields of a new object, unless the arguments are wrong: then what is written says so."""
-    rest, values = iter(arguments), []
-    for name, item in owner.__dict__["__dataclass_fields__"].items():
-        value = next(rest, _UNDONE) if item.init else _UNDONE
-        if value is _UNDONE and item.init and name in named:
-            value = named[name]
-        elif value is not _UNDONE and name in named:
-            return _UNDONE
-        if value is _UNDONE and item.default_factory is not standard.MISSING:
-            value = item.default_factory()
-        elif value is _UNDONE and item.default is not standard.MISSING:
-            value = item.default
-        if value is _UNDONE and item.init:
-            return _UNDONE
-        values.append((name, value))
-    if next(rest, _UNDONE) is not _UNDONE or not all(name in owner.__dict__["__match_args__"] for name in named):
+    names, missing = owner.__dict__["__match_args__"], standard.MISSING
+    given = dict(zip(names, arguments, strict=False))
+    given.update(named)
+    if len(given) != len(arguments) + len(named) or not given.keys() <= set(names):
         return _UNDONE
-    for name, value in values:
-        if value is not _UNDONE:
-            object.__setattr__(self, name, value)
+    fields_of = owner.__dict__["__dataclass_fields__"]
+    if len(given) < len(fields_of):
+        for name, item in fields_of.items():
+            if name in given:
+                continue
+            if item.default_factory is not missing:
+                given[name] = item.default_factory()
+            elif item.default is not missing:
+                if item.init or "__slots__" in owner.__dict__:  # else the class has it
+                    given[name] = item.default
+            elif item.init:
+                return _UNDONE
+    assign = object.__setattr__
+    for name, value in given.items():
+        assign(self, name, value)
     if hasattr(owner, "__post_init__"):
         self.__post_init__()
     return None

@@ -20,15 +20,10 @@ from sardonyx.ops.fact import Fact
 from sardonyx.providers.expressions import ElementwiseExpression
 from sardonyx.providers.user_kernels import CpuKernel
 
-__all__ = ["NEWEST", "Arity", "Kernel", "OperatorDefinition", "OperatorSource", "Parameter", "Site", "runner_on"]
+__all__ = ["NEWEST", "Arity", "Kernel", "OperatorDefinition", "OperatorSource", "Parameter", "Site"]
 
 NEWEST = 1 << 30
 """The last version of an operator that has none."""
-
-
-def runner_on(provider: str) -> str:
-    """Return the name in reports of what runs custom operators in the memory of a provider; "" is the host's."""
-    return f"CustomOperators of {provider}" if provider else "CustomOperators"
 
 
 class Arity(enum.IntEnum):

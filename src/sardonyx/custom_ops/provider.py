@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from sardonyx.custom_ops.catalog import Catalog
-from sardonyx.custom_ops.definition import Kernel, Site, runner_on
+from sardonyx.custom_ops.definition import Kernel, Site
 from sardonyx.custom_ops.program import CustomProgram
+from sardonyx.custom_ops.runner_names import runner_on
 from sardonyx.errors import RuntimeException, SardonyxError, describe, located
 from sardonyx.ir import Graph, Node, TensorType
 from sardonyx.ir.replaced import original_domain

@@ -6,8 +6,10 @@ session that has such values wait for one another.
 
 from __future__ import annotations
 
+import ast
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.forks import new_lock, without_fork
@@ -44,6 +46,17 @@ class Session(Protocol):
         """Return what runs known shapes by machine code; None where nothing does."""
 
 
+def _parsed(text: str) -> Any:
+    """Return what JSON means, here lists of texts; without escapes Python's literals mean the same, and `ast` is there already."""
+    if "\\" not in text:
+        with contextlib.suppress(SyntaxError, RecursionError, MemoryError):
+            return ast.literal_eval(text)
+    with without_fork():
+        import json  # which few sessions need
+
+    return json.loads(text)
+
+
 class States:
     """The values that a session keeps."""
 
@@ -70,10 +83,8 @@ class States:
         text = metadata.get(STATES)
         if text is None:
             return None
-        with without_fork():
-            import json  # which few sessions need
         try:
-            triples = json.loads(text)
+            triples = _parsed(text)
             whole = [[str(name) for name in triple] for triple in triples if len(triple) == 3]
         except (ValueError, TypeError):
             return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from sardonyx.custom_ops.definition import runner_on
+from sardonyx.custom_ops.runner_names import runner_on
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.partition.explain import Placement
 from sardonyx.session.settings.keys import NO_FALLBACK
