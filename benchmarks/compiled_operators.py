@@ -50,7 +50,7 @@ def ours(instance: Instance) -> Callable[[], Any] | str:
 
 
 def theirs(instance: Instance) -> Callable[[], Any] | None:
-    """A run on ONNX Runtime; None where it is not installed."""
+    """A run on ONNX Runtime; None where it is not installed, or has no kernel for this machine."""
     if importlib.util.find_spec("onnxruntime") is None:
         return None
     import onnxruntime
@@ -58,7 +58,10 @@ def theirs(instance: Instance) -> Callable[[], Any] | None:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = 1, 4
     model = instance.model().SerializeToString()
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    try:
+        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    except onnxruntime.capi.onnxruntime_pybind11_state.Fail:
+        return None
     feed = instance.feed()
     return lambda: session.run(None, feed)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sardonyx.codegen.emit.types import I32, I64, Type
+from sardonyx.codegen.emit.types import F32, F64, I32, I64, Type
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Dim, Expr, Node, Shape, Value
 from sardonyx.providers.cpu.strided import moved_type
 
-__all__ = ["constant_of", "given", "index_type", "moved_as", "open_or_wrong", "shape_of"]
+__all__ = ["constant_of", "float_type", "given", "index_type", "moved_as", "open_or_wrong", "shape_of"]
 
 
 def given(value: Value | None) -> Value:
@@ -21,6 +21,14 @@ def given(value: Value | None) -> Value:
     if value is None:
         raise ValueError("an input that may be left out was taken for one that is there; ask node.input(i) first")
     return value
+
+
+def float_type(*values: Value | None) -> Type | str:
+    """Return F32 or F64, of which the elements of all these values are, or of what types they are instead."""
+    dtypes = {given(value).dtype for value in values}
+    if dtypes == {DataType.FLOAT}:
+        return F32
+    return F64 if dtypes == {DataType.DOUBLE} else f"type {' and '.join(sorted(map(str, dtypes)))}"
 
 
 def shape_of(value: Value | None) -> Shape:

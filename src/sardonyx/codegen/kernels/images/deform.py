@@ -14,7 +14,7 @@ from math import prod
 from typing import TypeAlias
 
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import F32, I32, I64
+from sardonyx.codegen.emit.types import F32, I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AxisValues, read_axes
 from sardonyx.lazy_dataclasses import dataclass
@@ -40,24 +40,34 @@ class _Sizes:
     taps: Register
 
 
-def write_deform(module: Module, symbol: str, rank: int, width: int, *, masked: bool) -> None:
-    """Write the kernel `symbol` for `rank` spatial axes and panels of `width`; a task is one panel of an image, of all groups."""
+def write_deform(module: Module, symbol: str, rank: int, width: int, *, masked: bool, kind: Type = F32) -> None:
+    """Write the kernel `symbol`; a task is one panel of an image, of all groups.
+
+    Args:
+        module: where to write.
+        symbol: the name of the kernel.
+        rank: how many spatial axes there are.
+        width: places of a panel, a multiple of the lanes.
+        masked: whether each tap has a factor.
+        kind: the type of all elements, F32 or F64.
+    """
     with module.kernel(symbol) as b:
         axes = read_axes(b, FIRST_AXIS, rank)
         one = b.const(I64, 1)
         sizes = _Sizes(axes, *(prod((axis[name] for axis in axes), start=one) for name in ("places", "size", "taps")))
         panels = (sizes.places + (width - 1)) // width
-        begins = b.stack(F32, rank * width, align=64)
+        begins = b.stack(kind, rank * width, align=64)
         with b.loop(b.begin, b.end) as task:
             image, first = task // panels, task % panels * width
             _store_begins(b, sizes, first, begins, width)
             with b.loop(0, b.param(OFFSET_GROUPS)) as part, b.loop(0, sizes.taps) as tap:
                 number = (image * b.param(OFFSET_GROUPS) + part) * sizes.taps + tap
-                with b.loop(0, width, b.lanes(F32)) as j:
-                    mask = b.tail_mask(b.max(b.min(sizes.places - first - j, b.lanes(F32)), 0), b.lanes(F32))
-                    span = Span(b.lanes(F32), mask)
+                lanes = b.lanes(kind)
+                with b.loop(0, width, lanes) as j:
+                    mask = b.tail_mask(b.max(b.min(sizes.places - first - j, lanes), 0), lanes)
+                    span = Span(lanes, mask)
                     corners = _corners(b, sizes, begins, (number, tap), (first, j, width), span)
-                    factor = b.buffer(MASK, F32).load(number * sizes.places + first + j, span) if masked else None
+                    factor = b.buffer(MASK, kind).load(number * sizes.places + first + j, span) if masked else None
                     _store_channels(b, sizes, corners, factor, (task, image, part, tap, j, width))
 
 
@@ -69,7 +79,7 @@ def _store_begins(b: Kernel, sizes: _Sizes, first: Register, begins: Pointer, wi
             axis = sizes.axes[number]
             place = rest.value % axis["places"]
             rest.set(rest.value // axis["places"])
-            begins.store((place * axis["stride"] - axis["begin"]).to(F32), j + number * width)
+            begins.store((place * axis["stride"] - axis["begin"]).to(begins.element), j + number * width)
 
 
 def _corners(
@@ -89,8 +99,8 @@ def _corners(
         axis = sizes.axes[count]
         inner = rest % axis["taps"]
         rest = rest // axis["taps"]
-        moved = b.buffer(OFFSET, F32).load((number * rank + count) * sizes.places + first + j, span)
-        at = begins.load(j + count * width, span.lanes) + (inner * axis["dilation"]).to(F32) + moved
+        moved = b.buffer(OFFSET, begins.element).load((number * rank + count) * sizes.places + first + j, span)
+        at = begins.load(j + count * width, span.lanes) + (inner * axis["dilation"]).to(begins.element) + moved
         found.insert(0, _neighbours(b, at, axis["size"]))
     corners = []
     for choice in itertools.product(*found):
@@ -103,11 +113,12 @@ def _corners(
 
 def _neighbours(b: Kernel, at: Register, size: Register) -> list[_Corner]:
     """Return the two neighbours of positions along an axis, inside it, and their weights, 0 for those that are not."""
-    near = (at > -1.0) & (at < size.to(F32))
+    kind = at.type.scalar
+    near = (at > -1.0) & (at < size.to(kind))
     at = b.select(near, at, 0.0)
     below = at.to(I32)
-    below = b.select(below.to(F32) > at, below - 1, below)
-    fraction = at - below.to(F32)
+    below = b.select(below.to(kind) > at, below - 1, below)
+    fraction = at - below.to(kind)
     pairs = [(below, 1.0 - fraction, near & (below >= 0)), (below + 1, fraction, near & (below + 1 < size.to(I32)))]
     return [(b.select(inside, index, 0), b.select(inside, weight, 0.0)) for index, weight, inside in pairs]
 
@@ -121,11 +132,11 @@ def _store_channels(
 ) -> None:
     """Store one tap of a vector of places, in each channel of a group of offsets."""
     task, image, part, tap, j, width = place
-    channels = b.param(CHANNELS)
+    channels, kind = b.param(CHANNELS), corners[0][1].type.scalar
     shared, own = channels // b.param(OFFSET_GROUPS), channels // b.param(GROUPS)
     panels = (sizes.places + (width - 1)) // width
     with b.loop(part * shared, (part + 1) * shared) as channel:
-        x = b.buffer(X, F32).at((image * channels + channel) * sizes.plane)
+        x = b.buffer(X, kind).at((image * channels + channel) * sizes.plane)
         total: Register | None = None
         for offset, weight in corners:
             term = b.select(weight.ne(0.0), x.gather(offset), 0.0) * weight
@@ -134,4 +145,4 @@ def _store_channels(
         total = total if factor is None else total * factor
         matrix = channel // own * (b.param(IMAGES) * panels) + task
         row = channel % own * sizes.taps + tap
-        b.buffer(PANELS, F32).store(total, (matrix * (own * sizes.taps) + row) * width + j, b.lanes(F32))
+        b.buffer(PANELS, kind).store(total, (matrix * (own * sizes.taps) + row) * width + j, b.lanes(kind))

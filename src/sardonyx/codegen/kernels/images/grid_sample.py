@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import F32, F64, I32, I64
+from sardonyx.codegen.emit.types import F32, F64, I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 
 __all__ = ["BLOCK", "MODES", "PADDINGS", "Sampling", "write_grid_sample"]
@@ -46,11 +46,14 @@ class Sampling:
     """Whether -1 and 1 are the centres of the outer elements, or their edges."""
     rank: int
     """How many spatial axes there are."""
+    kind: Type = F32
+    """The type of elements, of positions and of what is computed between: F32 or F64."""
 
     @property
     def key(self) -> str:
         """A name that no other way has."""
-        return f"{self.mode}_{self.padding}_{'corners' if self.align_corners else 'edges'}_{self.rank}"
+        ends = "corners" if self.align_corners else "edges"
+        return f"{self.mode}_{self.padding}_{ends}_{self.rank}{'' if self.kind == F32 else '_f64'}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -69,18 +72,18 @@ def write_grid_sample(module: Module, symbol: str, sampling: Sampling) -> None:
     with module.kernel(symbol) as b:
         positions, channels, plane = (b.param(place) for place in range(3))
         blocks = (positions + (BLOCK - 1)) // BLOCK
-        count = MODES[sampling.mode] * BLOCK
-        taps = [_Taps(b.stack(I32, count, align=64), b.stack(F32, count, align=64)) for _ in range(sampling.rank)]
+        count, kind = MODES[sampling.mode] * BLOCK, sampling.kind
+        taps = [_Taps(b.stack(I32, count, align=64), b.stack(kind, count, align=64)) for _ in range(sampling.rank)]
         with b.loop(b.begin, b.end) as task:
             image, first = task // blocks, task % blocks * BLOCK
             length = b.min(positions - first, BLOCK)
-            grid = b.buffer(GRID, F32).at((image * positions + first) * sampling.rank)
+            grid = b.buffer(GRID, kind).at((image * positions + first) * sampling.rank)
             for axis, found in enumerate(taps):
                 _find_taps(b, sampling, axis, grid, length, found)
             with b.loop(0, channels) as channel:
                 row = image * channels + channel
-                x, y = b.buffer(X, F32).at(row * plane), b.buffer(Y, F32).at(row * positions + first)
-                for i, span in b.vectors(0, length, F32):
+                x, y = b.buffer(X, kind).at(row * plane), b.buffer(Y, kind).at(row * positions + first)
+                for i, span in b.vectors(0, length, kind):
                     y.store(_sampled(b, x, taps, MODES[sampling.mode], i, span), i, span)
 
 
@@ -109,9 +112,9 @@ def _find_taps(b: Kernel, sampling: Sampling, axis: int, grid: Pointer, length: 
     """Store the neighbours of a block of positions along an axis; the grid has the innermost axis first."""
     size, stride = b.param(3 + 2 * axis), b.param(4 + 2 * axis)
     column = sampling.rank - 1 - axis
-    for i, span in b.vectors(0, length, F32):
+    for i, span in b.vectors(0, length, sampling.kind):
         place = (b.iota(I32, span.lanes) + i.to(I32).splat(span.lanes)) * sampling.rank + column
-        at = _element_position(b, _gathered(grid, place, span), size.to(F32), align_corners=sampling.align_corners)
+        at = _element_position(b, _gathered(grid, place, span), size.to(sampling.kind), align_corners=sampling.align_corners)
         for tap, (index, weight) in enumerate(_neighbours(b, sampling.mode, at)):
             inner, kept = _padded(b, sampling, index, weight, size.splat(span.lanes))
             taps.offsets.store((inner * stride).to(I32), i + BLOCK * tap, Span(span.lanes))
@@ -129,8 +132,8 @@ def _neighbours(b: Function, mode: str, at: Register) -> list[tuple[Register, Re
     if mode == "nearest":
         return [(b.round_even(at).to(I64), at.like(1.0))]
     index = at.to(I64)
-    index = b.select(index.to(F32) > at, index - 1, index)
-    t = at - index.to(F32)
+    index = b.select(index.to(at.type.scalar) > at, index - 1, index)
+    t = at - index.to(at.type.scalar)
     if mode == "linear":
         return [(index, 1.0 - t), (index + 1, t)]
     near = [((_CUBIC + 2) * d - (_CUBIC + 3)) * d * d + 1.0 for d in (t, 1.0 - t)]

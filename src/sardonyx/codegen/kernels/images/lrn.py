@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.emit.types import F32, Type
 
 __all__ = ["BLOCK", "write_lrn"]
 
@@ -20,23 +20,23 @@ BLOCK = 1 << 12
 """Elements of a channel in one task."""
 
 
-def write_lrn(module: Module, symbol: str) -> None:
-    """Write the kernel `symbol`; a task is a block of an image's elements, in all channels.
+def write_lrn(module: Module, symbol: str, kind: Type = F32) -> None:
+    """Write the kernel `symbol` for elements of F32 or F64; a task is a block of an image's elements, in all channels.
 
     Parameters: channels, elements of a channel, channels before and behind that count, then as floats alpha / size, beta and bias.
     """
     with module.kernel(symbol) as b:
         channels, inner, before, behind = (b.param(place) for place in range(4))
-        factor, beta, bias = (b.param_float(place) for place in range(4, 7))
+        factor, beta, bias = (b.param_float(place, kind) for place in range(4, 7))
         blocks = (inner + (BLOCK - 1)) // BLOCK
         with b.loop(b.begin, b.end) as task:
             image = task // blocks * channels * inner
             first = task % blocks * BLOCK
-            x, y = b.buffer(X, F32).at(image), b.buffer(Y, F32).at(image)
+            x, y = b.buffer(X, kind).at(image), b.buffer(Y, kind).at(image)
             with b.loop(0, channels) as channel:
                 lowest, highest = b.max(channel - before, 0), b.min(channel + behind + 1, channels)
-                for i, span in b.vectors(first, b.min(first + BLOCK, inner), F32):
-                    total = b.variable(b.const(F32.vector(span.lanes), 0.0))
+                for i, span in b.vectors(first, b.min(first + BLOCK, inner), kind):
+                    total = b.variable(b.const(kind.vector(span.lanes), 0.0))
                     with b.loop(lowest, highest) as other:
                         near = x.load(other * inner + i, span)
                         total.set(b.fma(near, near, total.value))

@@ -12,7 +12,7 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.folds import MAX
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import F32, F64, I32, I64
+from sardonyx.codegen.emit.types import F32, F64, I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 
 __all__ = ["MOST_SAMPLES", "write_max_roi_pool", "write_roi_align"]
@@ -38,7 +38,7 @@ class _Axis:
     """How long the axis of the image is."""
 
 
-def write_roi_align(module: Module, symbol: str, *, shifted: bool, takes_max: bool) -> None:
+def write_roi_align(module: Module, symbol: str, *, shifted: bool, takes_max: bool, kind: Type = F32) -> None:
     """Write the kernel `symbol`.
 
     Parameters: images, channels, height and width of an image, rows and columns of the output, samples of a cell along an axis or 0
@@ -50,12 +50,13 @@ def write_roi_align(module: Module, symbol: str, *, shifted: bool, takes_max: bo
         symbol: the name of the kernel.
         shifted: whether elements' centres lie at halves, and regions may be of any length; else these are 1 at least.
         takes_max: whether the greatest of all weighed neighbours is wanted, or the mean of the samples.
+        kind: the type of images, regions and results: F32 or F64.
     """
     with module.kernel(symbol) as b:
         images, channels, height, width, rows, columns = (b.param(place) for place in range(6))
         most, together = b.param(8), b.param(9)
         with b.loop(b.begin, b.end) as task:
-            roi, image = b.buffer(ROIS, F32).at(task * 4), b.buffer(IMAGES, I64).load(task)
+            roi, image = b.buffer(ROIS, kind).at(task * 4), b.buffer(IMAGES, I64).load(task)
             down = _axis(b, roi, 1, height, rows, shifted=shifted)
             across = _axis(b, roi, 0, width, columns, shifted=shifted)
             fits = (down.samples <= MOST_SAMPLES) & (across.samples <= MOST_SAMPLES) & (image >= 0) & (image < images)
@@ -65,24 +66,25 @@ def write_roi_align(module: Module, symbol: str, *, shifted: bool, takes_max: bo
             with b.when(~fits):
                 b.buffer(STATUS, I64).store(task + 1)
             with b.when(fits):
-                work = b.buffer(WORK, F32).at(task % together * channels * b.lanes(F32))
-                x = b.buffer(X, F32).at(image * channels * height * width)
-                y = b.buffer(Y, F32).at(task * channels * rows * columns)
-                for cell, span in b.vectors(0, rows * columns, F32):
+                work = b.buffer(WORK, kind).at(task % together * channels * b.lanes(kind))
+                x = b.buffer(X, kind).at(image * channels * height * width)
+                y = b.buffer(Y, kind).at(task * channels * rows * columns)
+                for cell, span in b.vectors(0, rows * columns, kind):
                     _pool_cells(b, (down, across), (x, y, work), (cell, span), takes_max=takes_max)
 
 
 def _axis(b: Kernel, roi: Pointer, first: int, size: Register, cells: Register, *, shifted: bool) -> _Axis:
-    scale, ratio = b.param_float(7), b.param(6)
+    kind = roi.element
+    scale, ratio = b.param_float(7, kind), b.param(6)
     half = 0.5 if shifted else 0.0
     start = roi.load(first) * scale - half
     length = roi.load(first + 2) * scale - half - start
     if not shifted:
         length = b.select(length < 1.0, 1.0, length)
-    cell = length / cells.to(F32)
+    cell = length / cells.to(kind)
     inside = cell <= float(MOST_SAMPLES)
     whole = b.max(b.select(inside, cell, 0.0), 0.0).to(I64)
-    many = b.select(whole.to(F32) < cell, whole + 1, whole)
+    many = b.select(whole.to(kind) < cell, whole + 1, whole)
     adaptive = b.select(inside, many, many.like(MOST_SAMPLES + 1))
     return _Axis(start, cell, b.select(ratio > 0, ratio, adaptive), size)
 
@@ -97,11 +99,11 @@ def _pool_cells(
 ) -> None:
     """Pool a vector of cells in every channel."""
     (down, across), (x, y, work), (first, span) = axes, buffers, cells
-    channels, rows, columns = b.param(1), b.param(4), b.param(5)
+    channels, rows, columns, kind = b.param(1), b.param(4), b.param(5), x.element
     plane = down.size * across.size
     empty = (down.samples < 1) | (across.samples < 1)
     with b.loop(0, channels) as channel:
-        neutral = b.select(empty, 0.0, b.const(F32, MAX.neutral(F32) if takes_max else 0.0))
+        neutral = b.select(empty, 0.0, b.const(kind, MAX.neutral(kind) if takes_max else 0.0))
         work.store(neutral, channel * span.lanes, Span(span.lanes))
     number = b.iota(I32, span.lanes) + first.to(I32).splat(span.lanes)
     row, column = number // columns.to(I32).splat(span.lanes), number % columns.to(I32).splat(span.lanes)
@@ -123,19 +125,20 @@ def _pool_cells(
     with b.loop(0, channels) as channel:
         total = work.load(channel * span.lanes, span.lanes)
         if not takes_max:
-            total = b.select(empty, total, total / (down.samples * across.samples).to(F32))
+            total = b.select(empty, total, total / (down.samples * across.samples).to(kind))
         y.store(total, channel * rows * columns + first, span)
 
 
 def _neighbours(b: Function, axis: _Axis, cell: Register, sample: Register) -> list[tuple[Register, Register]]:
     """Return the two neighbours of a sample of each cell: their indices, as int32, and weights, which are 0 outside."""
-    size, samples = axis.size.to(F32), axis.samples.to(F32)
-    number = cell.to(F32) * samples + sample.to(F32)
+    kind = axis.start.type
+    size, samples = axis.size.to(kind), axis.samples.to(kind)
+    number = cell.to(kind) * samples + sample.to(kind)
     at = (number + 0.5) / samples * axis.cell + axis.start
     inside = (at >= -1.0) & (at <= size)
     at = b.max(b.min(b.select(inside, at, 0.0), size - 1.0), 0.0)
     low = at.to(I32)
-    fraction = at - low.to(F32)
+    fraction = at - low.to(kind)
     high = b.min(low + 1, axis.size.to(I32) - 1)
     return [(low, b.select(inside, 1.0 - fraction, 0.0)), (high, b.select(inside, fraction, 0.0))]
 
@@ -144,8 +147,8 @@ def _gathered(x: Pointer, offset: Register, span: Span) -> Register:
     return x.load(offset) if span.lanes == 1 else x.gather(offset, span.mask)
 
 
-def write_max_roi_pool(module: Module, symbol: str) -> None:
-    """Write the kernel `symbol`: buffers x, regions (R, 5), y, the status word. A task is one region.
+def write_max_roi_pool(module: Module, symbol: str, kind: Type = F32) -> None:
+    """Write the kernel `symbol`: buffers x, regions (R, 5), y, all of F32 or F64, and the status word. A task is one region.
 
     Parameters: images, channels, height and width of an image, rows and columns of the output, the scale as a float. A region of an
     image that there is not is reported in the status word.
@@ -153,8 +156,8 @@ def write_max_roi_pool(module: Module, symbol: str) -> None:
     with module.kernel(symbol) as b:
         images, channels, height, width, rows, columns = (b.param(place) for place in range(6))
         with b.loop(b.begin, b.end) as task:
-            roi = b.buffer(1, F32).at(task * 5)
-            valid = (roi.load(0) > -1.0) & (roi.load(0) < images.to(F32))
+            roi = b.buffer(1, kind).at(task * 5)
+            valid = (roi.load(0) > -1.0) & (roi.load(0) < images.to(kind))
             with b.when(~valid):
                 b.buffer(3, I64).store(task + 1)
             with b.when(valid):
@@ -165,9 +168,9 @@ def write_max_roi_pool(module: Module, symbol: str) -> None:
                     with b.loop(0, columns) as column:
                         before, behind = _cell(b, left, right, columns, column, width)
                         with b.loop(0, channels) as channel:
-                            x = b.buffer(0, F32).at((first + channel) * height * width)
+                            x = b.buffer(0, kind).at((first + channel) * height * width)
                             found = _greatest(b, x, (above, below), (before, behind), width)
-                            b.buffer(2, F32).store(found, ((task * channels + channel) * rows + row) * columns + column)
+                            b.buffer(2, kind).store(found, ((task * channels + channel) * rows + row) * columns + column)
 
 
 def _corner(b: Kernel, x: Register) -> Register:
@@ -194,9 +197,10 @@ def _greatest(
 ) -> Register:
     """Return the greatest element of a cell, 0 for an empty one."""
     empty = (rows[0] >= rows[1]) | (columns[0] >= columns[1])
-    least = b.const(F32, MAX.neutral(F32))
+    kind = x.element
+    least = b.const(kind, MAX.neutral(kind))
     found = b.variable(b.select(empty, 0.0, least))
-    for column, span in b.vectors(*columns, F32):
+    for column, span in b.vectors(*columns, kind):
         strip = b.variable(least.splat(span.lanes))
         with b.loop(*rows) as row:
             strip.set(MAX.combine(b, strip.value, x.load(row * width + column, span)))

@@ -72,6 +72,20 @@ def test_an_empty_image() -> None:
     )
 
 
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_float64(mode: str, isa: str) -> None:
+    """Positions and weights are of float64, too."""
+    random = np.random.default_rng(3)
+    for padding in ("zeros", "border", "reflection"):
+        body = _text(2, f'mode = "{mode}", padding_mode = "{padding}"').replace("float", "double")
+        feeds = {"x": random.standard_normal((2, 3, 5, 7)), "g": random.uniform(-2.5, 2.5, (2, 4, 9, 2))}
+        feeds["g"].reshape(-1)[::13] = np.nan
+        found = cpu_session(body, opset=22, isa=isa).run(None, feeds)[0]
+        np.testing.assert_allclose(found, reference(body, feeds, opset=22)[0], rtol=1e-11, atol=1e-13)
+
+
 def test_what_is_left_to_others() -> None:
-    """Other types than float32."""
-    assert "no float32" in declined("graph(x: double[A, C, D], g: double[A, G, 1]) -> (y) { y = GridSample(x, g) }", opset=22)[0]
+    """Images and positions of two types."""
+    body = "graph(x: double[A, C, D], g: float[A, G, 1]) -> (y) { y = GridSample(x, g) }"
+    assert "type double and float" in declined(body, opset=22)[0]

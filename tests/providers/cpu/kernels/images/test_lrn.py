@@ -17,6 +17,14 @@ def test_any_size_and_rank(size: int, isa: str) -> None:
         np.testing.assert_allclose(found, reference(body, {"x": x})[0], rtol=2e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("isa", LEVELS)
+def test_float64(isa: str) -> None:
+    """Squares, sums and powers are of float64, too."""
+    body = "graph(x: double[A, B, C]) -> (y) { y = LRN(x) {size = 3, alpha = 0.3, beta = 0.6, bias = 2.0} }"
+    x = np.random.default_rng(0).standard_normal((2, 7, 43)) * 3
+    np.testing.assert_allclose(cpu_session(body, isa=isa).run(None, {"x": x})[0], reference(body, {"x": x})[0], rtol=1e-13)
+
+
 def test_what_is_left_to_others() -> None:
-    """Other types."""
-    assert "type double" in declined("graph(x: double[A, B, C]) -> (y) { y = LRN(x) {size = 3} }")[0]
+    """What has no channels."""
+    assert "none of which counts channels" in declined("graph(x: float[A]) -> (y) { y = LRN(x) {size = 3} }")[0]

@@ -71,9 +71,27 @@ def test_no_regions_and_no_image() -> None:
         session.run(None, {**empty, "r": np.zeros((1, 4), np.float32), "i": np.zeros(1, np.int64)})
 
 
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("mode", ["avg", "max"])
+def test_align_float64(mode: str, isa: str) -> None:
+    """Corners and samples are of float64, too."""
+    body = f"""graph(x: double[N, C, H, W], r: double[R, 4], i: int64[R]) -> (y) {{
+        y = RoiAlign(x, r, i) {{mode = "{mode}", spatial_scale = 0.5, output_height = 3, output_width = 5}} }}"""
+    feeds = {"x": _image().astype(np.float64), "r": _regions(11, 4).astype(np.float64), "i": np.arange(11) % 2}
+    found = cpu_session(body, opset=22, isa=isa).run(None, feeds)[0]
+    np.testing.assert_allclose(found, reference(body, feeds, opset=22)[0], rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+def test_max_pool_float64(isa: str) -> None:
+    """To the bit."""
+    body = "graph(x: double[N, C, H, W], r: double[R, 5]) -> (y) { y = MaxRoiPool(x, r) {pooled_shape = [3, 4]} }"
+    feeds = {"x": _image().astype(np.float64), "r": _regions(11, 5).astype(np.float64)}
+    feeds["r"][:, 0] = np.arange(11) % 2
+    np.testing.assert_array_equal(cpu_session(body, isa=isa).run(None, feeds)[0], reference(body, feeds)[0])
+
+
 def test_what_is_left_to_others() -> None:
-    """Other types than float32."""
-    assert (
-        "no float32"
-        in declined("graph(x: double[N, C, H, W], r: double[R, 5]) -> (y) { y = MaxRoiPool(x, r) {pooled_shape = [1, 1]} }")[0]
-    )
+    """Images of another rank."""
+    body = "graph(x: float[N, C, H], r: float[R, 5]) -> (y: float[A, B, 1, 1]) { y = MaxRoiPool(x, r) {pooled_shape = [1, 1]} }"
+    assert "images (N, C, H, W) have regions" in declined(body)[0]

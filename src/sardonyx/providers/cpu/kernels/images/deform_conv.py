@@ -7,12 +7,12 @@ from math import prod
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.emit.window import axis_words
-from sardonyx.codegen.kernels.gemm import GemmParams, tiling
+from sardonyx.codegen.kernels.gemm import WIDE, GemmParams, tiling
 from sardonyx.codegen.kernels.images.deform import write_deform
+from sardonyx.codegen.kernels.panels import NumberPanels
 from sardonyx.codegen.target import Target
-from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node
 from sardonyx.ir.shape import product
@@ -23,7 +23,7 @@ from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.matmul import ROW, ProductKernel
 from sardonyx.providers.cpu.kernels.windows import conv_axes, place_window, problem_of
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import given, open_or_wrong, shape_of
+from sardonyx.providers.cpu.operands import float_type, given, open_or_wrong, shape_of
 from sardonyx.providers.cpu.precision import FLOAT32
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
@@ -43,15 +43,17 @@ class DeformSpec:
     """Groups of channels."""
     offset_groups: int
     """Groups of channels that have offsets of their own."""
+    kind: Type
+    """The type of all tensors."""
 
 
 def claim(node: Node) -> DeformSpec | str:
     """Return what a DeformConv does with its filters, or why it cannot be compiled."""
-    tensors = [value for value in node.inputs if value is not None]
+    kind = float_type(*(value for value in node.inputs if value is not None))
     data, filters, offset = (shape_of(value) for value in node.inputs[:3])
     bias, mask, view = node.input(3), node.input(4), Conv.of(node)
-    if any(value.dtype is not DataType.FLOAT for value in tensors):
-        return "inputs that are no float32"
+    if isinstance(kind, str):
+        return f"inputs of {kind}"
     sizes = [size for size in filters if isinstance(size, int)]
     rank = len(filters) - 2
     if not 1 <= rank <= _MOST_AXES or len(sizes) != rank + 2 or len(data) != rank + 2 or len(offset) != rank + 2:
@@ -71,7 +73,7 @@ def claim(node: Node) -> DeformSpec | str:
     if bias is not None and shape_of(bias) != (M,):
         return f"a bias of shape {bias.shape} for {M} output channels"
     window = view.window(kernel)
-    return problem_of(window) or DeformSpec(window, view.group, parts)
+    return problem_of(window) or DeformSpec(window, view.group, parts, kind)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -84,14 +86,17 @@ class DeformKernel:
     """Places of a panel."""
     masked: bool
     """Whether each tap has a factor."""
+    kind: Type
+    """The type of all tensors."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        return f"deform{self.rank}d_{self.width}{'_masked' * self.masked}_{target.isa}"
+        suffix = "" if self.kind == F32 else "_f64"
+        return f"deform{self.rank}d_{self.width}{'_masked' * self.masked}{suffix}_{target.isa}"
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        write_deform(module, symbol, self.rank, self.width, masked=self.masked)
+        write_deform(module, symbol, self.rank, self.width, masked=self.masked, kind=self.kind)
 
 
 @lowers("DeformConv", claim=claim, inputs=3)
@@ -100,11 +105,11 @@ def deform_conv(low: Lowering, group: Group, spec: DeformSpec) -> None:
     node, window, rank = group.node, spec.window, len(spec.window.kernel)
     x, filters, offset = (low.of(given(value)) for value in node.inputs[:3])
     mask, result = node.input(4), low.result(node.output)
-    width = tiling(low.target).panel
+    width = tiling(low.target, spec.kind).panel
     depth = product(filters.shape[1:])
     images, count = x.shape[0], -(-product(result.shape[2:]) // width)
-    panels = low.temporary(DataType.FLOAT, (spec.groups, images, count, depth, width))
-    symbol = low.kernel(DeformKernel(rank, width, mask is not None))
+    panels = low.temporary(x.dtype, (spec.groups, images, count, depth, width))
+    symbol = low.kernel(DeformKernel(rank, width, mask is not None, spec.kind))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         held, places = sizes.shape(x.shape[2:]), sizes.shape(result.shape[2:])
@@ -117,19 +122,20 @@ def deform_conv(low: Lowering, group: Group, spec: DeformSpec) -> None:
     factors = [] if mask is None else [low.of(mask)]
     low.step(group, symbol, [x, offset, panels, *factors], writes=[2], plan=plan)
     for number in range(spec.groups):
-        _multiply(low, group, filters, panels, result, number)
+        _multiply(low, group, spec.kind, (filters, panels, result), number)
 
 
-def _multiply(low: Lowering, group: Group, filters: Buffer, panels: Buffer, result: Buffer, number: int) -> None:
+def _multiply(low: Lowering, group: Group, kind: Type, buffers: tuple[Buffer, Buffer, Buffer], number: int) -> None:
     """Add the product of the filters of one group with its panels."""
+    filters, panels, result = buffers
     groups, images, count, depth, width = panels.shape
     M, places, bias = filters.shape[0] // groups, product(result.shape[2:]), group.node.input(3)
     left = Buffer(filters.dtype, (M, depth), base=filters, offset=number * (M * depth))
     right = Buffer(panels.dtype, panels.shape[1:], base=panels, offset=number * product(panels.shape[1:]))
     target = Buffer(result.dtype, (images, M, *result.shape[2:]), base=result, offset=number * (M * places))
-    expr, operands = argument(0, F32), []
+    expr, operands = argument(0, kind), []
     if bias is not None:
-        expr = expr + argument(1, F32)
+        expr = expr + argument(1, kind)
         whole = low.of(bias)
         operands.append(Buffer(whole.dtype, (M, 1), base=whole, offset=number * M))
 
@@ -139,5 +145,6 @@ def _multiply(low: Lowering, group: Group, filters: Buffer, panels: Buffer, resu
         params = GemmParams.blocked(low.target, m, n, k, threads=low.threads, stride_b=stride_b, stride_c=stride_c)
         return [*params.words(), n], params.tasks(sizes(images))
 
-    symbol = low.kernel(ProductKernel(expr, ROW * len(operands)))
-    low.step(group, symbol, [left, right, target, *operands], writes=[2], plan=plan, precision=FLOAT32)
+    layout, precision = (WIDE, FLOAT32) if kind == F32 else (NumberPanels(kind), "float64")
+    symbol = low.kernel(ProductKernel(expr, ROW * len(operands), layout))
+    low.step(group, symbol, [left, right, target, *operands], writes=[2], plan=plan, precision=precision)

@@ -6,14 +6,13 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.kernels.images.grid_sample import BLOCK, Sampling, write_grid_sample
 from sardonyx.codegen.target import Target
-from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node
 from sardonyx.ops.views.sampling import GridSample
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import given, open_or_wrong, shape_of
+from sardonyx.providers.cpu.operands import float_type, open_or_wrong, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.strided import dense_strides
 
@@ -34,11 +33,12 @@ def claim(node: Node) -> GridSpec | str:
     """Return how a GridSample samples, or why it cannot be compiled."""
     shape, grid, view = shape_of(node.inputs[0]), shape_of(node.inputs[1]), GridSample.of(node)
     rank = len(shape) - 2
-    if any(given(value).dtype is not DataType.FLOAT for value in node.inputs[:2]):
-        return "images or positions that are no float32"
+    kind = float_type(*node.inputs[:2])
+    if isinstance(kind, str):
+        return f"images or positions of {kind}"
     if not 1 <= rank <= _MOST_AXES or len(grid) != len(shape) or grid[-1] != rank or grid[0] != shape[0]:
         return f"that images (N, C, *spatial) of up to {_MOST_AXES} axes fit positions (N, *, axes) {open_or_wrong(shape, grid)}"
-    return GridSpec(Sampling(view.mode, view.padding, view.align_corners, rank))
+    return GridSpec(Sampling(view.mode, view.padding, view.align_corners, rank, kind))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module, float_word
+from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.kernels.images.lrn import BLOCK, write_lrn
 from sardonyx.codegen.target import Target
-from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
 from sardonyx.ops.views.normalize import Lrn
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import given, shape_of
+from sardonyx.providers.cpu.operands import float_type, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 
 
@@ -22,27 +22,32 @@ class LrnSpec:
 
     view: Lrn
     """What its attributes say."""
+    kind: Type
+    """The type of elements."""
 
 
 def claim(node: Node) -> LrnSpec | str:
     """Return what an LRN computes, or why it cannot be compiled."""
-    dtype, rank = given(node.inputs[0]).dtype, len(shape_of(node.inputs[0]))
-    if dtype is not DataType.FLOAT:
-        return f"elements of type {dtype}"
-    return f"{rank} dimensions, none of which counts channels" if rank < 2 else LrnSpec(Lrn.of(node))
+    kind, rank = float_type(node.inputs[0]), len(shape_of(node.inputs[0]))
+    if isinstance(kind, str):
+        return f"elements of {kind}"
+    return f"{rank} dimensions, none of which counts channels" if rank < 2 else LrnSpec(Lrn.of(node), kind)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LrnKernel:
     """Elements divided by a power of their neighbours."""
 
+    kind: Type
+    """The type of elements."""
+
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        return f"lrn_{target.isa}"
+        return f"lrn{'' if self.kind == F32 else '_f64'}_{target.isa}"
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        write_lrn(module, symbol)
+        write_lrn(module, symbol, self.kind)
 
 
 @lowers("LRN", claim=claim)
@@ -56,4 +61,4 @@ def lrn(low: Lowering, group: Group, spec: LrnSpec) -> None:
         reach = min((view.size - 1) // 2, channels), min(view.size // 2, channels)
         return [channels, inner, *reach, *floats], sizes(x.shape[0]) * -(-inner // BLOCK)
 
-    low.step(group, low.kernel(LrnKernel()), [x, result], writes=[1], plan=plan)
+    low.step(group, low.kernel(LrnKernel(spec.kind)), [x, result], writes=[1], plan=plan)
