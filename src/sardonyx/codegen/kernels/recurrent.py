@@ -145,8 +145,9 @@ def _tiles(target: Target, cell: Cell, number: int) -> list[tuple[int, int]]:
     gates, units = cell.phases[number].gates, cell.panel_units(number)
     accumulators = 24 if target.registers >= 32 else 12
     tall = accumulators // (gates * units)
-    low = [height for height in (2, 1) if height == 1 or height * gates * cell.units <= accumulators]
-    return [(tall, units), *([(tall * 2 // 3, units)] if tall >= 6 else []), *((height, cell.units) for height in low)]
+    middle = [(tall * 2 // 3, units)] if tall >= 6 else []
+    pair = (2, cell.units if 2 * gates * cell.units <= accumulators else units)
+    return [(tall, units), *middle, *([pair] if tall > 2 else []), (1, cell.units)]
 
 
 def _covered(rows: Register, tiles: Sequence[tuple[int, int]], height: int) -> Register:
@@ -203,16 +204,27 @@ def _multiply(
     sums: Sequence[Variable],
     ahead: Pointer | None,
 ) -> None:
-    """Add `depth` products to the sums of each row and each column of the panels; fetch a cache line from `ahead` on for each."""
+    """Add `depth` products to the sums of each row and each column of the panels; fetch a cache line from `ahead` on for each.
+
+    Of factors and columns the fewer are held, and the others loaded one by one: sums and these fit 16 registers.
+    """
     lanes = sums[0].type.lanes
     with b.loop(0, depth) as k:
         if ahead is not None:
             b.prefetch(ahead.at(k * _LINE), locality=2)
-        columns = [panel.load(k * width + j, lanes) for panel in panels for j in range(0, width, lanes)]
-        for i, row in enumerate(rows):
-            factor = row.load(k).splat(lanes)
-            for total, column in zip(sums[i * len(columns) : (i + 1) * len(columns)], columns, strict=True):
-                total.set(b.fma(factor, column, total.value))
+        places = [(panel, k * width + j) for panel in panels for j in range(0, width, lanes)]
+        if len(places) <= len(rows):
+            columns = [panel.load(place, lanes) for panel, place in places]
+            for i, row in enumerate(rows):
+                factor = row.load(k).splat(lanes)
+                for total, column in zip(sums[i * len(columns) : (i + 1) * len(columns)], columns, strict=True):
+                    total.set(b.fma(factor, column, total.value))
+        else:
+            factors = [row.load(k).splat(lanes) for row in rows]
+            for j, (panel, place) in enumerate(places):
+                column = panel.load(place, lanes)
+                for factor, total in zip(factors, sums[j :: len(places)], strict=True):
+                    total.set(b.fma(factor, column, total.value))
 
 
 def _write_store(module: Module, symbol: str, cell: Cell, number: int) -> Kernel:
