@@ -10,7 +10,9 @@ lanes from many places.
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Sequence
 
 from sardonyx.codegen.emit.builder import Function
@@ -150,7 +152,14 @@ class _Line:
 
 def _gather_line(b: Kernel, line: _Line, begin: Register, end: Register) -> None:
     """Write the elements [begin, end) of a line."""
-    has_gather = b.target.has_feature("avx2") and line.data.element.bits >= I32.bits
+    if not b.target.has_masks:
+        whole = begin + ((end - begin) & -_TOGETHER)
+        with b.loop(begin, whole, _TOGETHER) as j:
+            _gather_some(b, line, j, _TOGETHER)
+        with b.loop(whole, end) as j:
+            _gather_some(b, line, j, 1)
+        return
+    has_gather = line.data.element.bits >= I32.bits
     for j, span in b.vectors(begin, end, I64, lanes=b.lanes(I32) if has_gather else 1):
         position, inside = checked_index(b, line.indices.load(j, span), line.length)
         valid = inside if span.mask is None else inside & span.mask
@@ -166,6 +175,23 @@ def _gather_line(b: Kernel, line: _Line, begin: Register, end: Register) -> None
             line.result.store(line.data.load(offset), j)
         with b.when(~valid):
             b.buffer(STATUS, I64).store(line.first + j + 1)
+
+
+_TOGETHER = 4
+
+
+def _gather_some(b: Kernel, line: _Line, begin: Register, count: int) -> None:
+    """Write `count` elements, which are read only where all of them are inside: then one branch is enough for them."""
+    checked = [checked_index(b, line.indices.load(begin + number), line.length) for number in range(count)]
+    valid = functools.reduce(operator.and_, (inside for _, inside in checked))
+    with b.when(valid):
+        for number, (position, _) in enumerate(checked):
+            offset = position * line.stride
+            if line.step is not None:
+                offset = offset + (begin + number) * line.step
+            line.result.store(line.data.load(offset), begin + number)
+    with b.when(~valid):
+        _report(b, line, begin, begin + count)
 
 
 def _report(b: Kernel, line: _Line, begin: Register, end: Register) -> None:

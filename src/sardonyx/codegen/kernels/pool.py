@@ -33,6 +33,9 @@ WIDE = 4
 
 TASKS_PER_THREAD = 4
 
+_LEAST_LANES = 4
+"""Of a part of a vector; fewer channels go one by one."""
+
 _MOST_ELEMENTS = 1 << 26
 """Elements of the windows of one task at most: a run can only be ended between tasks."""
 
@@ -237,7 +240,7 @@ def _place_window(
 
 
 def _channels(b: Kernel, channels: Register, lanes: int) -> Iterator[tuple[Register, int, Span]]:
-    """Yield several vectors at a time, then one; the last under a mask, or element by element where masks are not free."""
+    """Yield several vectors at a time, then one; the last under a mask, or where masks are not free by halves of it."""
     wide = lanes * WIDE
     whole_wide, whole = channels // wide * wide, channels // lanes * lanes
     with b.loop(0, whole_wide, wide) as c:
@@ -248,8 +251,13 @@ def _channels(b: Kernel, channels: Register, lanes: int) -> Iterator[tuple[Regis
         with b.when(whole < channels):
             yield whole, 1, Span(lanes, b.tail_mask(channels - whole, lanes))
         return
-    with b.loop(whole, channels) as c:
-        yield c, 1, Span(1)
+    first = whole
+    for part in (lanes // 2, lanes // 4, 1):
+        if part >= _LEAST_LANES or part == 1:
+            last = channels // part * part
+            with b.loop(first, last, part) as c:
+                yield c, 1, Span(part)
+            first = last
 
 
 def _fold_window(
