@@ -14,6 +14,7 @@ from sardonyx.codegen.kernels.lines import Along, LineParams
 from sardonyx.codegen.kernels.reduce import (
     CUMULATIVE_BLOCK,
     REDUCTIONS,
+    CumulativeParams,
     write_cumulative,
     write_cumulative_rows,
     write_cumulative_totals,
@@ -151,17 +152,26 @@ def test_nan_is_the_extreme(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("key", list(_KINDS))
-@pytest.mark.parametrize("shape", [(1, 1, 1), (2, 7, 1), (3, 5, 33), (1, 300, 70), (2, 0, 3)])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (2, 7, 1), (3, 5, 33), (1, 300, 70), (2, 0, 3), (2, 4, 1100)])
 def test_running_sums(engine: Engine, key: str, shape: tuple[int, int, int]) -> None:
     """Forwards with the element itself, backwards without it, and in place."""
     dtype = _KINDS[key][1]
     x: Array = np.random.default_rng(3).integers(-9, 9, shape).astype(dtype)
-    params = LineParams(*shape, Along.COLUMNS)
+    params = CumulativeParams.shared(*shape, 1)
     forwards, backwards = np.empty_like(x), x.copy()
     call(engine, f"sum_{key}", [x, forwards], params.words(), 0, params.tasks())
     call(engine, f"back_{key}", [backwards, backwards], params.words(), 0, params.tasks())
     np.testing.assert_array_equal(forwards, x.cumsum(1, dtype=dtype))
     np.testing.assert_array_equal(backwards, np.flip(np.flip(x, 1).cumsum(1, dtype=dtype), 1) - x)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 16])
+@pytest.mark.parametrize("shape", [(1, 3, 1), (1, 1000, 5000), (3, 10, 70), (2, 0, 3), (0, 4, 4), (1, 1 << 40, 100)])
+def test_blocks_of_columns(shape: tuple[int, int, int], threads: int) -> None:
+    """They are as wide as the folds on the stack at most, and cover each line once."""
+    params = CumulativeParams.shared(*shape, threads)
+    assert 0 < params.block <= 1024
+    assert params.tasks() == shape[0] * len(range(0, shape[2], params.block))
 
 
 @pytest.mark.parametrize("key", list(_KINDS))

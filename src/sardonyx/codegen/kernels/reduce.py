@@ -20,13 +20,14 @@ from sardonyx.codegen.emit.folds import MAX, MIN, PRODUCT, SUM, Fold
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register
-from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, ReducedStrip, VectorPosition, strips
+from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, ReducedStrip, VectorPosition
 from sardonyx.codegen.kernels.short_lines import reduced_strips
 from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = [
     "CUMULATIVE_BLOCK",
     "REDUCTIONS",
+    "CumulativeParams",
     "Reduction",
     "position_of",
     "write_cumulative",
@@ -160,27 +161,68 @@ def position_of(
     return b.select(found, strip.position(place, nowhere.type), nowhere)
 
 
+@dataclass(frozen=True, slots=True)
+class CumulativeParams:
+    """The integer parameters of `write_cumulative`, in their order."""
+
+    outer: int
+    """How many outer indices."""
+    lines: int
+    """Lines of one outer index."""
+    length: int
+    """Elements of a line."""
+    block: int
+    """Columns of one task, at most _MOST_COLUMNS."""
+
+    @staticmethod
+    def shared(outer: int, lines: int, length: int, threads: int) -> CumulativeParams:
+        """Return the parameters with blocks that suit `threads`: wide ones, since memory is read line by line."""
+        pieces = -(-2 * threads // max(outer, 1)) if threads > 1 else 1
+        wanted = min(-(-length // pieces), _TASK_ELEMENTS // max(lines, 1), _MOST_COLUMNS)
+        return CumulativeParams(outer, lines, length, max(wanted & -_LEAST_COLUMNS, _LEAST_COLUMNS))
+
+    def words(self) -> list[int]:
+        """Return the parameters as the kernel reads them."""
+        return [self.outer, self.lines, self.length, self.block]
+
+    def tasks(self) -> int:
+        """Return how many tasks the kernel is."""
+        return self.outer * -(-self.length // self.block)
+
+
+_LEAST_COLUMNS, _MOST_COLUMNS = 64, 1024
+_TASK_ELEMENTS = 1 << 22
+
+
 def write_cumulative(module: Module, symbol: str, fold: Fold, kind: Type, *, exclusive: bool, reverse: bool) -> None:
     """Write the kernel `symbol`, which replaces each line by the fold of the lines up to it: buffers X and Y (which may be X).
 
+    A task is a block of columns, whose folds lie on the stack.
+
     Args:
         module: where to write.
-        symbol: the name of the kernel; parameters as `lines` says, for columns.
+        symbol: the name of the kernel; parameters as CumulativeParams.
         fold: what is done with the lines, one after another.
         kind: the type of the elements.
         exclusive: whether a line itself is left out.
         reverse: whether to begin at the last line.
     """
     with module.kernel(symbol) as b:
-        x, y = b.buffer(X, kind), b.buffer(Y, kind)
-        for strip in strips(b, Along.COLUMNS, kind):
-            totals = [b.variable(b.const(kind.vector(strip.lanes), fold.neutral(kind))) for _ in range(strip.width)]
-            for lines in strip.each_line(reverse=reverse):
-                for places in strip.each_place(lines):
-                    for place, total in zip(places, totals, strict=True):
-                        before = total.value
-                        total.set(fold.combine(b, before, x.load(place.offset, place.span)))
-                        y.store(before if exclusive else total.value, place.offset, place.span)
+        x, y, totals = b.buffer(X, kind), b.buffer(Y, kind), b.stack(kind, _MOST_COLUMNS, align=64)
+        lines, length, block = (b.param(place) for place in range(1, 4))
+        pieces = (length + block - 1) // block
+        with b.loop(b.begin, b.end) as task:
+            first = task % pieces * block
+            count, start = b.min(block, length - first), task // pieces * lines * length + first
+            for i, span in b.vectors(0, count, kind):
+                totals.store(b.const(kind.vector(span.lanes), fold.neutral(kind)), i, span)
+            with b.loop(0, lines) as step:
+                place = start + (lines - 1 - step if reverse else step) * length
+                for i, span in b.vectors(0, count, kind):
+                    before = totals.load(i, span)
+                    total = fold.combine(b, before, x.load(place + i, span))
+                    totals.store(total, i, span)
+                    y.store(before if exclusive else total, place + i, span)
 
 
 CUMULATIVE_BLOCK = 1 << 16

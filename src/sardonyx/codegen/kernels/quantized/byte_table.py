@@ -3,9 +3,10 @@
     y[i] = table[x[i]]          bytes as unsigned numbers
 
 With AVX512-VBMI the table lies in four registers: VPERMI2B looks 64 bytes up in 128 of its entries at once, and the highest bit
-of a byte chooses between two such halves. Elsewhere bytes are loaded one by one.
+of a byte chooses between two such halves. With AVX2 each sixteenth of the table is looked up by VPSHUFB, which gives 0 where the
+highest bit of a place is set: for all bytes that lie in another sixteenth. Elsewhere bytes are loaded one by one.
 
-Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2 (VPERMI2B).
+Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2 (VPERMI2B, VPSHUFB).
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ ENTRIES = 256
 _TASK_BYTES = 1 << 16
 _LANES = 64
 _FEATURE = "avx512vbmi"
+_SHUFFLED, _TOGETHER = 32, 64
+"""Bytes of a register where tables are looked up by sixteenths, and bytes that go at a time."""
+_SIXTEENTH, _BEHIND = 16, 112
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +52,35 @@ def write_byte_table(module: Module, symbol: str) -> None:
         first, end = b.begin * b.param(1), b.min(b.end * b.param(1), b.param(0))
         if has_table_registers(module.target):
             _look_up_vectors(b, first, end)
-        else:
-            x, table, y = (b.buffer(index, U8) for index in range(3))
-            with b.loop(first, end) as i:
-                y.store(table.load(x.load(i).to(I64)), i)
+            return
+        is_wide = module.target.lanes(U8.bits) == _SHUFFLED and not module.target.emulated
+        whole = first + ((end - first) & -_TOGETHER) if is_wide else first
+        if is_wide:
+            _shuffle_vectors(b, first, whole)
+        x, table, y = (b.buffer(index, U8) for index in range(3))
+        with b.loop(whole, end) as i:
+            y.store(table.load(x.load(i).to(I64)), i)
 
 
 def has_table_registers(target: Target) -> bool:
     """Return whether tables lie in registers, so that 64 bytes are looked up at once."""
     return target.has_feature(_FEATURE) and target.lanes(I8.bits) == _LANES and not target.emulated
+
+
+def _shuffle_vectors(b: Kernel, first: Register, end: Register) -> None:
+    """Look whole vectors up: of x - 16 k plus 112, without overflow, the highest bit is clear in sixteenth k alone."""
+    x, table, y = (b.buffer(index, U8) for index in range(3))
+    with b.loop(first, end, _TOGETHER) as i:
+        places = [x.load(i + at, _SHUFFLED) for at in range(0, _TOGETHER, _SHUFFLED)]
+        found = [place.like(0) for place in places]
+        for part in range(0, ENTRIES, _SIXTEENTH):
+            entries = table.load(part, _SIXTEENTH).shuffle([*range(_SIXTEENTH)] * (_SHUFFLED // _SIXTEENTH))
+            for number, place in enumerate(places):
+                moved = place - part
+                chosen = b.intrinsic("llvm.uadd.sat.v32i8", moved.type, [moved, moved.like(_BEHIND)])
+                found[number] = found[number] | b.intrinsic("llvm.x86.avx2.pshuf.b", moved.type, [entries, chosen])
+        for number, value in enumerate(found):
+            y.store(value, i + number * _SHUFFLED, _SHUFFLED)
 
 
 def _look_up_vectors(b: Kernel, first: Register, end: Register) -> None:

@@ -20,6 +20,7 @@ from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.kernels.lines import TASK_ELEMENTS, Along, LineParams
 from sardonyx.codegen.kernels.reduce import (
     CUMULATIVE_BLOCK,
+    CumulativeParams,
     write_cumulative,
     write_cumulative_rows,
     write_cumulative_totals,
@@ -346,7 +347,7 @@ def cumulative(low: Lowering, group: Group, spec: CumulativeSpec) -> None:
     if all(dim == 1 for dim in after):
         _add_rows(low, group, kernel, (source, result), (product(before), length))
         return
-    plan = _column_plan((before, length, after))
+    plan = _column_plan(before, length, after, low.threads)
     low.step(group, low.kernel(kernel), [source, result], writes=[1], in_place=[0], plan=plan)
 
 
@@ -375,9 +376,9 @@ def _add_rows(low: Lowering, group: Group, kernel: CumulativeKernel, buffers: tu
     low.step(group, folding, [source, result, totals], writes=[1], in_place=[0], plan=plan)
 
 
-def _column_plan(view: tuple[Sequence[Dim], Dim, Sequence[Dim]]) -> Plan:
+def _column_plan(before: Sequence[Dim], length: Dim, after: Sequence[Dim], threads: int) -> Plan:
     def plan(sizes: Sizes) -> tuple[list[int], int]:
-        params = _params(sizes, view, Along.COLUMNS)
+        params = CumulativeParams.shared(sizes.product(before), sizes(length), sizes.product(after), threads)
         return params.words(), params.tasks()
 
     return plan
