@@ -18,7 +18,7 @@ from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.folds import MAX, MIN, PRODUCT, SUM, Fold
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import F32, I32, I64, Type
+from sardonyx.codegen.emit.types import F64, I32, I64, U64, Kind, Type
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, ReducedStrip, VectorPosition
 from sardonyx.codegen.kernels.short_lines import reduced_strips
@@ -64,7 +64,11 @@ def _magnitude(b: Function, x: Register) -> Register:
 
 
 def _mean(b: Function, total: Register, count: Register) -> Register:
-    return total / count
+    """Return the mean; of integers it is truncated, and 0 where there are none."""
+    if total.type.is_float:
+        return total / count
+    wide = I64 if total.type.kind is Kind.SIGNED else U64
+    return (total.to(wide) // b.max(count, 1).to(wide)).to(total.type)
 
 
 def _root(b: Function, total: Register, count: Register) -> Register:
@@ -88,7 +92,7 @@ REDUCTIONS: Mapping[str, Reduction] = {
     "sum": Reduction(SUM),
     "sum_square": Reduction(SUM, before=_square),
 }
-"""Every reduction under its name; of floats for those with an `after`, of integers too for the others."""
+"""Every reduction under its name; of floats for those with an `after`, of integers too for the mean and the others."""
 
 
 def write_reduce(module: Module, symbol: str, along: Along, name: str, kind: Type, after: ElementExpr) -> None:
@@ -113,7 +117,7 @@ def write_reduce(module: Module, symbol: str, along: Along, name: str, kind: Typ
 def _totals(b: Kernel, strip: ReducedStrip, x: Pointer, reduction: Reduction) -> list[Register]:
     kind = x.element
     totals = strip.fold(reduction.fold, lambda place: reduction.before(b, strip.load(x, place)), kind)
-    count = b.param_float(_COUNT, kind if kind.is_float else F32)
+    count = b.param_float(_COUNT, kind if kind.is_float else F64)
     return [reduction.after(b, total, count) for total in totals]
 
 

@@ -60,7 +60,7 @@ def test_every_operator(isa: str, op: str) -> None:
         assert_close(run_cpu(body, {"x": x}, isa=isa)[0], reference(body, {"x": x}, double=True)[0], 3e-6)
 
 
-@pytest.mark.parametrize("op", ["ReduceL1", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"])
+@pytest.mark.parametrize("op", ["ReduceL1", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"])
 @pytest.mark.parametrize("kind", ["int32", "int64", "uint32", "uint64"])
 def test_integers(kind: str, op: str) -> None:
     """As masks and index arithmetic use them."""
@@ -78,6 +78,23 @@ def test_bytes(kind: str, op: str, isa: str) -> None:
         body = _text(op, ", ".join(map(str, shape)), axes, kind=kind)
         x = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8).view(kind)
         assert_same_bits(run_cpu(body, {"x": x}, isa=isa)[0], reference(body, {"x": x})[0])
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
+def test_bools(op: str, isa: str) -> None:
+    """Whether any is true, and whether all are: of rows, of columns, in two steps, and with a node behind."""
+    for axes, shape in (((-1,), (5, 3)), ((-1,), (3, 200)), ((0,), (3, 70)), ((0, 2), (2, 5, 3))):
+        body = _text(op, ", ".join(map(str, shape)), axes, kind="bool").replace("y = ", "z = ").replace("} }", "} y = Not(z) }")
+        x = np.random.default_rng(0).integers(0, 2, shape).astype(np.bool_)
+        assert_same_bits(run_cpu(body, {"x": x}, isa=isa)[0], reference(body, {"x": x})[0])
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint64"])
+def test_the_mean_of_no_integers(dtype: str) -> None:
+    """It is 0, as the sum is."""
+    body = f"graph(x: {dtype}[A, B]) -> (y) {{ axes: int64[1] = 1 y = ReduceMean(x, axes) }}"
+    assert run_cpu(body, {"x": np.zeros((3, 0), dtype)})[0].tolist() == [[0]] * 3
 
 
 @pytest.mark.parametrize("op", _OPERATORS)
@@ -193,8 +210,8 @@ def test_threads_do_not_change_bits(axes: tuple[int, ...]) -> None:
     "body",
     [
         "graph(x: float[2, 3], a: int64[1]) -> (y: float[2, 3]) { y = ReduceSum(x, a) {noop_with_empty_axes = 1} }",
-        "graph(x: int32[2, 3]) -> (y: int32[1, 1]) { y = ReduceMean(x) }",
-        "graph(x: int64[2, 3]) -> (y: int64[1, 1]) { y = ReduceMean(x) }",
+        "graph(x: int32[2, 3]) -> (y: int32[1, 1]) { y = ReduceL2(x) }",
+        "graph(x: int64[2, 3]) -> (y: int64[1, 1]) { y = ReduceLogSum(x) }",
         "graph(x: float[2, 3], a: int64[]) -> (y: float[2, 3]) { y = CumSum(x, a) }",
         "graph(x: float16[2, 3]) -> (y: int64[1, 3]) { y = ArgMax(x) }",
     ],

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.codegen.emit.expr import ElementExpr, argument
+from sardonyx.codegen.emit.expr import ElementExpr, argument, substitute
 from sardonyx.codegen.emit.folds import PRODUCT, SUM
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import Type
+from sardonyx.codegen.emit.types import BOOL, U8, Type
 from sardonyx.codegen.kernels.lines import TASK_ELEMENTS, Along, LineParams
 from sardonyx.codegen.kernels.reduce import (
     CUMULATIVE_BLOCK,
@@ -61,7 +61,7 @@ class ReduceSteps:
     integers: bool = False
     """Whether it is defined for integers."""
     bytes: bool = False
-    """Whether those may have 8 bits."""
+    """Whether those may have 8 bits, or be bools."""
 
 
 def _same(name: str) -> ReduceSteps:
@@ -74,7 +74,7 @@ _REDUCTIONS: dict[str, ReduceSteps] = {
     "ReduceLogSum": ReduceSteps("log_sum", "sum", "sum", "log_sum"),
     "ReduceLogSumExp": ReduceSteps("log_sum_exp", "log_sum_exp", "log_sum_exp", "log_sum_exp"),
     "ReduceMax": dataclasses.replace(_same("max"), bytes=True),
-    "ReduceMean": ReduceSteps("mean", "sum", "sum", "mean"),
+    "ReduceMean": ReduceSteps("mean", "sum", "sum", "mean", integers=True),
     "ReduceMin": dataclasses.replace(_same("min"), bytes=True),
     "ReduceProd": _same("prod"),
     "ReduceSum": _same("sum"),
@@ -111,7 +111,7 @@ def claim(node: Node) -> ReduceSpec | str:
     before, dtype = given(node.inputs[0]).dtype, node.outputs[0].dtype
     if before is not dtype:
         return f"elements of type {before} become others of type {dtype}"
-    if not (dtype in _FLOATS or (steps.integers and dtype in _INTEGERS) or (steps.bytes and dtype in _BYTES)):
+    if not (dtype in _FLOATS or (steps.integers and dtype in _INTEGERS) or (steps.bytes and dtype in (*_BYTES, DataType.BOOL))):
         return f"{node.op_type} of elements of type {dtype}"
     if node.op_type in _POOLS and rank < 3:
         return f"{node.op_type} of {rank} dimensions"
@@ -186,9 +186,12 @@ def _add_step(
     *,
     is_last: bool,
 ) -> None:
-    """Reduce the middle one of three runs of dimensions."""
-    kind = _type(buffers[0])
-    expr = low.epilogue(group)[0] if is_last else argument(0, kind)
+    """Reduce the middle one of three runs of dimensions; bools as the bytes that they are."""
+    kind = U8 if buffers[0].dtype is DataType.BOOL else _type(buffers[0])
+    expr = argument(0, kind)
+    if is_last:
+        expr = low.epilogue(group)[0]
+        expr = substitute(expr, {0: argument(0, kind).to(BOOL)}) if buffers[0].dtype is DataType.BOOL else expr
     along = Along.COLUMNS if view[2] else Along.ROWS
     symbol = low.kernel(ReduceKernel(name, along, kind, expr))
 
