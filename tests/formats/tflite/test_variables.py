@@ -38,6 +38,19 @@ def test_a_variable_that_is_assigned_is_an_output() -> None:
     assert variables.states["b"].output == ""
 
 
+def test_what_is_handed_on_is_an_output_of_the_users() -> None:
+    """It lies before those of variables."""
+    build = GraphBuilder("g")
+    variables = Variables(build)
+    a = variables.read("a", DataType.FLOAT, ())
+    variables.write("a", build.node("Neg", a))
+    made = build.node("Abs", a)
+    variables.hand_on(made)
+    variables.finish()
+    assert build.graph.outputs[0] is made
+    assert len(build.graph.outputs) == 2
+
+
 def test_what_a_body_assigns_is_its_own() -> None:
     """The graph around sees it when it is told."""
     build = GraphBuilder("g")

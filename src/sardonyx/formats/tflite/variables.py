@@ -48,6 +48,7 @@ class Variables:
         self._build, self._outer = build, outer
         self._values: dict[str, Value] = {}
         self._kinds: dict[str, TensorType] = {}
+        self._handed_on: list[Value] = []
         self.initial: dict[str, Tensor] = outer.initial if outer is not None else {}
         """What variables are before the first run."""
         self.states: dict[str, State] = outer.states if outer is not None else {}
@@ -70,6 +71,10 @@ class Variables:
         if kind is not None:
             self._kinds[key] = kind
 
+    def hand_on(self, value: Value) -> None:
+        """Make a value of the main graph an output behind those of the file: what the caller feeds in the next run."""
+        self._handed_on.append(value)
+
     def kind(self, key: str) -> TensorType | None:
         """Return what the file says of the value that was assigned last; None where it says nothing."""
         return self._kinds.get(key)
@@ -89,7 +94,9 @@ class Variables:
         return list(dict.fromkeys([*outer, *self._values, *self.initial]))
 
     def finish(self) -> None:
-        """Give out what was assigned, at the end of the main graph."""
+        """Give out what was handed on and what was assigned, at the end of the main graph."""
+        for value in self._handed_on:
+            self._build.graph.add_output(value)
         for key, value in sorted(self._values.items()):
             state = self.states.setdefault(key, State())
             if value.name == state.input:

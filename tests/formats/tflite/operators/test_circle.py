@@ -95,10 +95,66 @@ def test_a_gru_runs_over_time() -> None:
     np.testing.assert_allclose(found, state, atol=1e-5)
 
 
-def test_fused_attention_is_not_implemented() -> None:
-    """The message says what to do."""
-    sketch = Sketch(CIRCLE)
-    x, y = sketch.input((2,)), sketch.tensor((2,))
-    sketch.operator("ATTENTION", [x], [y], ("AttentionOptions", {}))
-    with pytest.raises(errors.NotImplemented, match="attention in its parts"):
-        sardonyx.InferenceSession(sketch.model([y]))
+def _attention(heads: int, size: int, *, is_variable: bool, token: tuple[int, ...] = ()) -> bytes:
+    """A model of one attention: inputs are the token, cosines, sines, mask, position, and caches unless these are variables."""
+    sketch, width = Sketch(CIRCLE), heads * size
+    x = sketch.input(token or (1, 1, width), name="x")
+    weights = [sketch.constant(_WEIGHTS[:width, :width] + number) for number in range(4)]
+    turns = [sketch.input((1, 1, size), name=name) for name in ("cos", "sin")]
+    mask = sketch.input((1, 1, 1, 32), name="mask")
+    add = sketch.tensor if is_variable else sketch.input
+    fields = {"is_variable": True} if is_variable else {}
+    caches = [add((1, 40, heads, size), name=name, **fields) for name in ("keys", "values")]
+    position = sketch.input((1,), "INT64", name="position")
+    y = sketch.tensor((1, 1, width), name="y")
+    sketch.operator("ATTENTION", [x, *weights, *turns, mask, *caches, position], [y], ("AttentionOptions", {}))
+    return sketch.model([y])
+
+
+_WEIGHTS = _drawn(8, 8)
+
+
+def _attended(tokens: Array, turns: Array, heads: int, size: int) -> Array:
+    """What the last token gets, in float64."""
+    queries, keys, values = (tokens @ (_WEIGHTS + number).T for number in range(3))
+    queries, keys, values = (part.reshape(len(tokens), heads, size) for part in (queries, keys, values))
+
+    def turned(rows: Array) -> Array:
+        half = size // 2
+        other = np.concatenate([-rows[..., half:], rows[..., :half]], -1)
+        return rows * np.cos(turns)[:, None] + other * np.sin(turns)[:, None]
+
+    scores = np.einsum("hd,thd->ht", turned(queries)[-1], turned(keys)) / np.sqrt(size)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    made = np.einsum("ht,thd->hd", weights / weights.sum(-1, keepdims=True), values)
+    return made.reshape(-1) @ (_WEIGHTS + 3).T
+
+
+@pytest.mark.parametrize("is_variable", [False, True])
+def test_a_token_attends_to_those_before_it(is_variable: bool) -> None:
+    """Caches are handed on by the caller, or kept as variables are."""
+    session = sardonyx.InferenceSession(_attention(2, 4, is_variable=is_variable))
+    tokens, turns = _drawn(5, 8), _drawn(5, 4)
+    caches = {} if is_variable else {name: np.zeros((1, 40, 2, 4), np.float32) for name in ("keys", "values")}
+    assert [item.name for item in session.get_outputs()] == ["y", *(f"{name}:next" for name in caches)]
+    for position in range(5):
+        mask = np.where(np.arange(32) <= position, 0, -np.inf).astype(np.float32).reshape(1, 1, 1, 32)
+        turn = turns[position].reshape(1, 1, 4)
+        feed = {"x": tokens[position].reshape(1, 1, 8), "cos": np.cos(turn), "sin": np.sin(turn), "mask": mask}
+        found, *following = session.run(None, {**feed, **caches, "position": np.int64([position])})
+        caches = dict(zip(caches, following, strict=True))
+        seen = tokens[: position + 1].astype(np.float64), turns[: position + 1].astype(np.float64)
+        np.testing.assert_allclose(found[0, 0], _attended(*seen, 2, 4), rtol=1e-4, atol=1e-4)
+
+
+def test_attention_of_several_tokens_is_not_implemented() -> None:
+    """As onert does not compute it either."""
+    with pytest.raises(errors.NotImplemented, match="one token"):
+        sardonyx.InferenceSession(_attention(2, 4, is_variable=False, token=(1, 2, 8)))
+
+
+@pytest.mark.parametrize(("heads", "size"), [(8, 1), (1, 3)])
+def test_heads_of_an_odd_size_are_refused(heads: int, size: int) -> None:
+    """They have no halves."""
+    with pytest.raises(errors.InvalidFlatBuffer, match="an even size"):
+        sardonyx.InferenceSession(_attention(heads, size, is_variable=False))

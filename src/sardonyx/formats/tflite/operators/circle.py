@@ -1,15 +1,16 @@
-"""What Circle adds to TensorFlow Lite: norms, rotary positions, GRU, binary-coded weights.
+"""What Circle adds to TensorFlow Lite: norms, rotary positions, GRU, binary-coded weights, attention.
 
-Sources: the public Circle schema; ONE's luci-interpreter for the inputs of GRU and the halves that ROPE rotates.
+Sources: the public Circle schema; ONE's luci-interpreter for the inputs of GRU and the halves that ROPE rotates; its
+onert for ATTENTION.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, DataType
 from sardonyx.formats.tflite.operator import ACTIVATION, Operator, imports
-from sardonyx.ir import Tensor, Value
+from sardonyx.ir import Tensor, TensorType, Value
 
 __all__ = ["instance_norm", "rms_norm", "rope"]
 
@@ -143,5 +144,61 @@ def _decoded(op: Operator, scales_index: int, codes_index: int, clusters_index: 
 
 @imports("ATTENTION")
 def attention(op: Operator) -> None:
-    """Refuse the operator: onert's kernel writes keys and values into the memory of two inputs, which is the caller's."""
-    op.unsupported("Circle's fused attention is not supported; convert the model with attention in its parts")
+    """Attend from one token (1, 1, D) to those before it, whose keys and values are in caches (1, positions, heads, D / heads).
+
+    Inputs are the token, weights (D, D) of queries, keys, values and the result, cosines and sines that turn halves of queries and
+    keys, a mask that is added to the scores of as many positions as it has, both caches, and the token's position. onert writes the
+    token's key and value into the memory of the caches. Here a cache that is a variable is assigned; of any other the next one is
+    an output more, called after it, which the caller feeds in the next run.
+    """
+    build, width = op.build, op.info(0).shape[-1]
+    heads, size = _cache_sizes(op, width)
+    position = build.reshape(build.cast(op.raw(10), DataType.INT64), (1,))
+    queries, keys, values = (build.node("MatMul", op.real(0), build.transpose(op.real(index), (1, 0))) for index in (1, 2, 3))
+    queries, keys = (_turned(op, build.reshape(value, (1, 1, heads, size)), size) for value in (queries, keys))
+    place = build.node("Concat", build.ints(0), position, axis=0)
+    rows = {8: build.reshape(keys, (1, heads, size)), 9: build.reshape(values, (1, heads, size))}
+    known = {index: build.node("ScatterND", op.real(index), build.reshape(place, (1, 2)), row) for index, row in rows.items()}
+    for index, cache in known.items():
+        _hand_on(op, index, cache)
+    mask = build.reshape(op.real(7), (1, 1, 1, -1))
+    count = build.node("Slice", build.node("Shape", mask), build.ints(3), build.ints(4), build.ints(0))
+    past = {index: build.node("Slice", cache, build.ints(0), count, build.ints(1)) for index, cache in known.items()}
+    scores = build.node("MatMul", build.transpose(queries, (0, 2, 1, 3)), build.transpose(past[8], (0, 2, 3, 1)))
+    scaled = build.node("Mul", scores, build.constant(np.float32(1 / np.sqrt(size))))
+    weights = build.node("Softmax", build.node("Add", scaled, mask), axis=-1)
+    made = build.node("MatMul", weights, build.transpose(past[9], (0, 2, 1, 3)))
+    op.put(0, build.node("MatMul", build.reshape(made, (1, 1, width)), build.transpose(op.real(4), (1, 0))))
+
+
+def _cache_sizes(op: Operator, width: int) -> tuple[int, int]:
+    """Return the number of heads and the size of one; refuses what is not one token with two caches that go with it."""
+    missing = [name for index, name in ((5, "cosines"), (6, "sines"), (7, "mask"), (10, "position")) if not op.has(index)]
+    if missing:
+        op.refuse(f"it has no {', '.join(missing)}; expected all of its inputs")
+    token, *caches = (list(op.info(index).shape) for index in (0, 8, 9))
+    if token != [1, 1, width] or not op.variables.is_main:
+        op.unsupported(f"attention of {token} is not supported; one token (1, 1, D) in the main subgraph is, as in onert")
+    positions, heads, size = caches[0][1:] if len(caches[0]) == 4 else (0, 0, 0)
+    if caches != [[1, positions, heads, size]] * 2 or positions < 1 or heads * size != width or size % 2:
+        op.refuse(f"its caches are {caches}; expected two of (1, positions, heads, an even size), {width} for all heads together")
+    return heads, size
+
+
+def _turned(op: Operator, value: Value, size: int) -> Value:
+    """Return rows (1, 1, heads, size) with their halves turned."""
+    build, last, middle = op.build, op.build.ints(-1), op.build.ints(size // 2)
+    cosines, sines = (build.reshape(op.real(index), (1, 1, 1, size)) for index in (5, 6))
+    left, right = (build.node("Slice", value, *ends, last) for ends in ((build.ints(0), middle), (middle, build.ints(size))))
+    turned = build.node("Concat", build.node("Neg", right), left, axis=-1)
+    return build.node("Add", build.node("Mul", value, cosines), build.node("Mul", turned, sines))
+
+
+def _hand_on(op: Operator, index: int, cache: Value) -> None:
+    if op.info(index).is_variable:
+        op.assign(index, cache)
+        return
+    made = op.build.node("Identity", cache)
+    made.name = op.build.name(f"{op.info(index).name or f'cache_{index}'}:next")
+    made.type = TensorType(DataType.FLOAT, op.info(index).shape)
+    op.variables.hand_on(made)
