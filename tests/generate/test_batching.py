@@ -97,3 +97,38 @@ def test_a_request_that_cannot_run_is_refused_at_once(model: Generator) -> None:
             batch.submit(prompt, **settings)
     with pytest.raises(InvalidArgument, match="most_rows"):
         Batch(model, 0)
+
+
+def test_an_error_of_one_request_costs_the_others_nothing(model: Generator) -> None:
+    """A processor that fails ends its own request; the tokens of that step come with the next."""
+    expected = model.generate(PROMPTS[1], max_new_tokens=6)[0]
+    batch = Batch(model)
+    failing = batch.submit(PROMPTS[0], max_new_tokens=6, processors=[lambda ids, scores: {len(PROMPTS[0]): scores}[len(ids)]])
+    other = batch.submit(PROMPTS[1], max_new_tokens=6)
+    made = batch.step()
+    with pytest.raises(KeyError):
+        batch.step()
+    assert (failing.is_done, type(failing.error)) == (True, KeyError)
+    made += list(batch)
+    assert [token.id for request, token in made if request is other] == other.result.ids == expected.ids
+
+
+def test_a_prompt_whose_run_fails_is_not_lost(model: Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its request has the error, and the batch goes on."""
+    batch = Batch(model)
+    request = batch.submit(PROMPTS[0], max_new_tokens=2)
+    monkeypatch.setattr(model, "start", _run_out_of_memory)
+    with pytest.raises(MemoryError):
+        batch.step()
+    assert (request.is_done, type(request.error), batch.is_busy) == (True, MemoryError, False)
+
+
+@pytest.mark.parametrize("rows", [0, 1.5, "2", None])
+def test_a_batch_has_a_whole_number_of_rows(model: Generator, rows: object) -> None:
+    """Any other is refused."""
+    with pytest.raises(InvalidArgument, match="most_rows"):
+        Batch(model, rows)  # type: ignore[arg-type]  # what the test is about
+
+
+def _run_out_of_memory(*_arguments: object) -> None:
+    raise MemoryError

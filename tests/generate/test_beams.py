@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.decoders import write_decoder
+from support.decoders import write_decoder, write_tokenizer
 
 from sardonyx.errors import InvalidArgument, RuntimeException
 from sardonyx.generate.generator import Generator
 from sardonyx.generate.loading import load
+from sardonyx.generate.text import Tokenizer
 
 
 @pytest.fixture(params=["growing", "shared", "none"])
@@ -70,3 +71,14 @@ def test_settings_that_leave_no_token_are_an_error(model: Generator) -> None:
     """As without beams."""
     with pytest.raises(RuntimeException, match="every token is excluded"):
         model.generate([1], num_beams=2, suppress_tokens=list(range(260)))
+
+
+def test_the_text_of_a_beam_ends_before_the_token_that_ends_it(tmp_path: Path) -> None:
+    """As that of a row without beams, be the token a special one or not."""
+    pytest.importorskip("tokenizers")
+    write_tokenizer(tmp_path / "tokenizer.json")
+    model = load(write_decoder(tmp_path / "model.onnx"))
+    model.tokenizer = Tokenizer(tmp_path / "tokenizer.json")
+    ends = list(range(256))
+    (found,) = model.generate([1], num_beams=2, eos_token_id=ends, max_new_tokens=4)
+    assert (found.reason, found.text) == ("stop", model.tokenizer.decode(found.ids[:-1]))

@@ -137,3 +137,35 @@ def test_a_conversation_needs_a_template(model: Generator) -> None:
     """It says which files have them."""
     with pytest.raises(InvalidArgument, match="chat template"):
         model.chat([{"role": "user", "content": "Hi"}])
+
+
+def test_arrays_of_any_package_are_prompts(model: Generator) -> None:
+    """One of rank 1 is a prompt, one of rank 2 a batch, which may be empty."""
+
+    class Tensor:
+        def __init__(self, tokens: object) -> None:
+            self.tokens = np.asarray(tokens)
+
+        def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
+            return self.tokens
+
+    expected = model.generate([[1, 2], [3, 4]], max_new_tokens=3)
+    assert model.generate(Tensor([[1, 2], [3, 4]]), max_new_tokens=3) == expected
+    assert model.generate(Tensor([1, 2]), max_new_tokens=3) == expected[:1]
+    assert model.generate([Tensor([1, 2]), Tensor([3, 4])], max_new_tokens=3) == expected
+    assert model.generate(np.zeros((0, 3), np.int64)) == []
+
+
+@pytest.mark.parametrize("change", [{"draft": "model"}, {"draft_tokens": 2.5}, {"draft_tokens": 0}])
+def test_a_draft_is_a_model_and_its_tokens_are_counted(model: Generator, change: dict[str, object]) -> None:
+    """Anything else is refused by its name."""
+    with pytest.raises(InvalidArgument, match=next(iter(change))):
+        model.generate([1], **{"draft": model} | change)
+
+
+def test_a_stream_that_was_closed_has_not_ended(model: Generator) -> None:
+    """Its result says neither that it stopped nor that it was long enough."""
+    stream = model.stream([1, 2], max_new_tokens=5)
+    next(stream)
+    stream.close()
+    assert stream.results[0].reason == "open"

@@ -67,3 +67,10 @@ def test_a_model_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     """It names the path."""
     with pytest.raises(NoSuchFile, match="nothing"):
         load(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("model", [None, 5, b"model.onnx"])
+def test_what_is_no_path_and_no_session_is_refused(model: object) -> None:
+    """By a typed error."""
+    with pytest.raises(InvalidArgument, match="a folder, an ONNX file or an InferenceSession"):
+        load(model)  # type: ignore[arg-type]  # what the test is about

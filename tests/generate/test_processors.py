@@ -39,7 +39,7 @@ def test_rows_do_not_end_before_the_minimum() -> None:
 def test_forced_tokens_come_first_and_last() -> None:
     """All others are excluded at these places."""
     assert _changed([], forced_bos_token_id=3) == [NEVER, NEVER, NEVER, 0]
-    assert _changed([], made=9, forced_eos_token_id=2) == [NEVER, NEVER, 0, NEVER]
+    assert _changed([], made=9, forced_eos_token_id=(2,)) == [NEVER, NEVER, 0, NEVER]
 
 
 def test_suppressed_tokens_never_come() -> None:
@@ -77,3 +77,17 @@ def test_min_p_is_a_part_of_the_highest_probability() -> None:
 def test_scores_are_divided_by_the_temperature() -> None:
     """Before any limit."""
     assert limit_scores(Settings(temperature=0.5), SCORES).tolist() == [4, 2, -2, 1]
+
+
+@pytest.mark.parametrize("temperature", [1e-37, 1e-45, 1e-300])
+def test_a_temperature_near_0_leaves_the_best_tokens(temperature: float) -> None:
+    """Where scores divided by it would be beyond float32, their differences are divided; what is excluded stays so."""
+    scores = np.array([3, 50, -np.inf, 50, -4], np.float32)
+    limited = limit_scores(Settings(do_sample=True, temperature=temperature), scores)
+    assert probabilities(limited).tolist() == [0, 0.5, 0, 0.5, 0]
+
+
+def test_one_of_several_tokens_comes_last() -> None:
+    """Where a model has several that end a text."""
+    changed = change_scores(Settings(forced_eos_token_id=(1, 3)), [], 4, 5, np.zeros(5, np.float32))
+    assert np.flatnonzero(changed == 0).tolist() == [1, 3]

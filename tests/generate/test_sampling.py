@@ -50,3 +50,9 @@ def test_settings_that_leave_no_token_are_an_error() -> None:
     """It says why there is none."""
     with pytest.raises(RuntimeException, match="every token is excluded"):
         Sampler(Settings(suppress_tokens=(0, 1, 2, 3)), 5).choose([], 0, SCORES)
+
+
+def test_nan_is_an_error_for_a_draft_too() -> None:
+    """Chances are asked for where a draft proposes tokens."""
+    with pytest.raises(RuntimeException, match="NaN"):
+        Sampler(Settings(), 5).chances([], 0, np.array([1, np.nan], np.float32))

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.forks import new_lock
 from sardonyx.generate.generator import Generator
 from sardonyx.generate.row import Generation, Row, Token
-from sardonyx.generate.settings import settings_of
+from sardonyx.generate.settings import is_whole, settings_of
 from sardonyx.generate.state import State
 
 __all__ = ["Batch", "Request"]
@@ -30,11 +31,13 @@ class Request:
         self.row = row
         self.is_cancelled = False
         """Whether nobody wants it any more."""
+        self.error: Exception | None = None
+        """What ended it, where that was an error: of a processor, or of the run that read its prompt."""
 
     @property
     def is_done(self) -> bool:
         """Whether no more tokens come."""
-        return self.is_cancelled or self.row.reason is not None
+        return self.is_cancelled or self.error is not None or self.row.reason is not None
 
     @property
     def result(self) -> Generation:
@@ -62,8 +65,8 @@ class Batch:
         Raises:
             InvalidArgument: the model has an encoder, or cannot place rows of different lengths in one batch.
         """
-        if most_rows < 1:
-            raise InvalidArgument(f"most_rows is at least 1, got {most_rows}")
+        if not is_whole(most_rows) or most_rows < 1:
+            raise InvalidArgument(f"most_rows is a whole number of at least 1, got {most_rows!r}")
         if generator.encoder is not None:
             raise InvalidArgument("continuous batching is for decoders without an encoder; give generate a list of prompts")
         if not generator.decoder.places_rows:
@@ -74,6 +77,7 @@ class Batch:
         self._waiting: deque[Request] = deque()
         self._lock = new_lock()
         self._running: list[Request] = []
+        self._made: list[tuple[Request, Token]] = []
         self._state: State | None = None
 
     def submit(self, prompt: str | Sequence[int], **settings: Any) -> Request:
@@ -97,17 +101,19 @@ class Batch:
         return request
 
     def step(self) -> list[tuple[Request, Token]]:
-        """Make a token of every request that has a place; returns them, none where nobody waits."""
+        """Make a token of every request that has a place; returns them, none where nobody waits.
+
+        Raises:
+            Exception: what a processor or the choice of a token raised, or the run that read a prompt. It is the `error` of its
+                request, which is done; the others have their tokens, which the next step returns with its own.
+        """
         self._leave()
-        made: list[tuple[Request, Token]] = []
         if self._state is not None:
             logits = self._generator.decoder.step(self._state, [request.row.new[-1] for request in self._running])
-            made = [
-                (request, request.row.push(request.row.choose(scores)))
-                for request, scores in zip(self._running, logits, strict=True)
-            ]
-        made += self._admit()
+            self._choose(self._running, logits)
+        self._admit()
         self._leave()
+        made, self._made = self._made, []
         return made
 
     def __iter__(self) -> Iterator[tuple[Request, Token]]:
@@ -118,7 +124,7 @@ class Batch:
     @property
     def is_busy(self) -> bool:
         """Whether a request runs or waits."""
-        return bool(self._running or self._waiting)
+        return bool(self._running or self._waiting or self._made)
 
     @property
     def size_bytes(self) -> int:
@@ -132,7 +138,7 @@ class Batch:
             self._waiting.clear()
         for request in requests:
             request.cancel()
-        self._running, self._state = [], None
+        self._running, self._made, self._state = [], [], None
 
     def __enter__(self) -> Batch:
         return self
@@ -151,8 +157,8 @@ class Batch:
         else:
             self._state = None
 
-    def _admit(self) -> list[tuple[Request, Token]]:
-        """Read the prompts of waiting requests as far as there are places; returns their first tokens."""
+    def _admit(self) -> None:
+        """Read the prompts of waiting requests as far as there are places, and make their first tokens."""
         with self._lock:
             taken: list[Request] = []
             while self._waiting and len(self._running) + len(taken) < self._most_rows:
@@ -160,13 +166,29 @@ class Batch:
                 if not request.is_cancelled:
                     taken.append(request)
         if not taken:
-            return []
-        parts = [self._generator.start([request.row.prompt for request in group]) for group in self._groups(taken)]
+            return
+        try:
+            parts = [self._generator.start([request.row.prompt for request in group]) for group in self._groups(taken)]
+        except Exception as error:
+            for request in taken:
+                request.error = error
+            raise
         states = [part for part, _ in parts] if self._state is None else [self._state, *(part for part, _ in parts)]
         self._state = states[0] if len(states) == 1 else states[0].joined(states[1:])
         self._running += taken
-        logits = np.concatenate([scores for _, scores in parts])
-        return [(request, request.row.push(request.row.choose(scores))) for request, scores in zip(taken, logits, strict=True)]
+        self._choose(taken, np.concatenate([scores for _, scores in parts]))
+
+    def _choose(self, requests: Sequence[Request], logits: Array) -> None:
+        """Make a token of each request by its logits (rows, vocabulary); the first error is raised when all have had their turn."""
+        errors: list[Exception] = []
+        for request, scores in zip(requests, logits, strict=True):
+            try:
+                self._made.append((request, request.row.push(request.row.choose(scores))))
+            except Exception as error:  # noqa: BLE001  # raised below, when the others have had their turn
+                request.error = error
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
     def _groups(self, taken: list[Request]) -> list[list[Request]]:
         """Return which prompts are read at once: all, or each alone where a prompt may begin as a kept one does."""

@@ -113,7 +113,8 @@ def _is_over(settings: Settings, most: int, results: Sequence[_Beam], best: _Bea
 def _generation(beam: _Beam, row: Row, tokenizer: Tokenizer | None) -> Generation:
     text = None
     if tokenizer is not None:
-        text = tokenizer.decode(beam.new)
+        ends_by_token = beam.reason == "stop" and beam.new[-1] in row.settings.eos_token_id
+        text = tokenizer.decode(beam.new[:-1] if ends_by_token else beam.new)
         place = find_word(text, row.settings.stop_words)
         text = text if place is None else text[:place]
     return Generation(list(beam.new), text, beam.reason or "length", len(row.prompt), float(beam.score))

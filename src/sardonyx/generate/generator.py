@@ -17,7 +17,7 @@ from sardonyx.generate.encoder import Encoder
 from sardonyx.generate.loop import continue_rows
 from sardonyx.generate.prefix import PromptCache
 from sardonyx.generate.row import Generation, Row, Token
-from sardonyx.generate.settings import Settings, settings_of
+from sardonyx.generate.settings import Settings, is_whole, settings_of
 from sardonyx.generate.speculative import check_draft, speculate
 from sardonyx.generate.state import State
 from sardonyx.generate.text import Tokenizer
@@ -217,14 +217,16 @@ class Generator:
             for place, ids in enumerate(prompts)
         ]
         if draft is not None:
-            if draft_tokens < 1:
-                raise InvalidArgument(f"draft_tokens is at least 1, got {draft_tokens}")
+            if not _is_generator(draft):
+                raise InvalidArgument(f"draft is a model as `load` returns it, got {type(draft).__name__}")
+            if not is_whole(draft_tokens) or draft_tokens < 1:
+                raise InvalidArgument(f"draft_tokens is a whole number of at least 1, got {draft_tokens!r}")
             check_draft(self.decoder, draft.decoder)
             return TokenStream(self._speculated(draft.decoder, rows, draft_tokens), rows)
         return TokenStream(self._steps(rows, fixed), rows)
 
     def _steps(self, rows: Sequence[Row], fixed: Mapping[str, Array]) -> Iterator[list[Token]]:
-        for group in self._groups(rows):
+        for group in self._groups(rows) if rows else ():
             places = [row.place for row in group]
             state, logits = self.start([row.prompt for row in group], {name: array[places] for name, array in fixed.items()})
             yield from continue_rows(self.decoder, state, logits, group)
@@ -281,17 +283,22 @@ class Generator:
         return [list(start) for _ in places], {name: encoded[role][places] for role, name in names.items()}
 
 
+def _is_generator(draft: object) -> bool:
+    return isinstance(draft, Generator)
+
+
 def _several(prompt: Any) -> list[Any]:
     """Return prompts as a list, one alone too."""
     if isinstance(prompt, str):
         return [prompt]
-    if isinstance(prompt, np.ndarray):
-        return [prompt] if prompt.ndim == 1 else list(prompt)
+    if hasattr(prompt, "__array__"):  # tensors of other packages too
+        array = np.asarray(prompt)
+        return list(array) if array.ndim > 1 else [array]
     if not isinstance(prompt, Sequence):
         raise InvalidArgument(f"a prompt is a text, token ids, or a list of either, got {type(prompt).__name__}")
     if not prompt:
         return [prompt]
-    return list(prompt) if isinstance(prompt[0], (str, Sequence, np.ndarray)) else [prompt]
+    return list(prompt) if isinstance(prompt[0], (str, Sequence)) or np.ndim(prompt[0]) == 1 else [prompt]
 
 
 def _features(prompt: Any, rank: int) -> Array:

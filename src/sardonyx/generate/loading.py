@@ -56,6 +56,8 @@ def load(
     if isinstance(model, InferenceSession):
         signature = find_signature(model, names, caches, given)
         return Generator(Decoder(model, signature, inputs=given), prompt_cache=_prompt_cache(prompt_cache_bytes))
+    if not _is_path(model):
+        raise InvalidArgument(f"model is a folder, an ONNX file or an InferenceSession, got {type(model).__name__}")
     folder = read_folder(Path(model), variant)
     roles = {**folder.names, **(names or {})}
     pairs = dict(folder.caches) if caches is None else dict(caches)
@@ -85,6 +87,10 @@ def load(
         prompt_cache=_prompt_cache(prompt_cache_bytes),
         lacking=lacking,
     )
+
+
+def _is_path(model: object) -> bool:
+    return isinstance(model, (str, os.PathLike))
 
 
 def _texts(folder: ModelFolder) -> tuple[Tokenizer | None, ChatTemplate | None, NotFound | None]:

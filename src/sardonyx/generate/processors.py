@@ -43,8 +43,8 @@ def change_scores(settings: Settings, ids: Sequence[int], made: int, most: int, 
     if made < settings.min_new_tokens:
         scores[_inside(settings.eos_token_id, scores)] = _NEVER
     if made == 0 and settings.forced_bos_token_id is not None:
-        scores = _only(settings.forced_bos_token_id, scores)
-    if made == most - 1 and settings.forced_eos_token_id is not None:
+        scores = _only((settings.forced_bos_token_id,), scores)
+    if made == most - 1 and settings.forced_eos_token_id:
         scores = _only(settings.forced_eos_token_id, scores)
     scores[_inside(settings.suppress_tokens, scores)] = _NEVER
     if made == 0:
@@ -65,7 +65,7 @@ def limit_scores(settings: Settings, scores: Array, least: int = 1) -> Array:
         scores: float32 (vocabulary,); not written to.
         least: how many tokens stay in any case.
     """
-    scores = scores / np.float32(settings.temperature)
+    scores = _divided(scores, settings.temperature)
     if settings.top_k:
         count = min(max(settings.top_k, least), scores.size)
         scores = np.where(scores < np.partition(scores, scores.size - count)[scores.size - count], _NEVER, scores)
@@ -80,6 +80,16 @@ def limit_scores(settings: Settings, scores: Array, least: int = 1) -> Array:
         removed[np.argpartition(scores, scores.size - least)[scores.size - least :]] = False
         scores[removed] = _NEVER
     return scores
+
+
+def _divided(scores: Array, temperature: float) -> Array:
+    """Return scores / temperature, less their greatest one where a quotient would be no float32; the draw is the same."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        divided: Array = scores / np.float32(temperature)
+        greatest = scores.max()
+        if np.isfinite(divided.max()) or not np.isfinite(greatest):
+            return divided
+        return np.asarray((scores.astype(np.float64) - greatest) / temperature, np.float32)
 
 
 def probabilities(scores: Array) -> Array:
@@ -98,9 +108,9 @@ def _repeating(ids: Sequence[int], size: int) -> list[int]:
     return [ids[start + size - 1] for start in range(len(ids) - size + 1) if tuple(ids[start : start + size - 1]) == last]
 
 
-def _only(token: int, scores: Array) -> Array:
+def _only(tokens: Sequence[int], scores: Array) -> Array:
     made = np.full_like(scores, _NEVER)
-    made[_inside((token,), scores)] = 0
+    made[_inside(tokens, scores)] = 0
     return made
 
 

@@ -36,7 +36,8 @@ class Generation:
     text: str | None
     """Their text, without what ended the row; None without a tokenizer."""
     reason: str
-    """Why it ended: "stop" (a token, sequence or text that ends rows) or "length" (the most tokens, or the model's range)."""
+    """Why it ended: "stop" (a token, sequence or text that ends rows) or "length" (the most tokens, or the model's range); "open"
+    where it has not, as in a stream that goes on or was closed."""
     prompt_tokens: int
     """How many tokens the prompt has."""
     score: float | None = None
@@ -105,7 +106,7 @@ class Row:
     def result(self) -> Generation:
         """Return what was made."""
         text = None if self.stream is None else self.stream.text
-        return Generation(list(self.new), text, self.reason or "length", len(self.prompt))
+        return Generation(list(self.new), text, self.reason or "open", len(self.prompt))
 
 
 def most_tokens(settings: Settings, prompt_tokens: int, longest: int | None) -> int:

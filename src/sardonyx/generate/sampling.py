@@ -41,19 +41,17 @@ class Sampler:
         """
         changed = change_scores(self._settings, ids, made, self._most, scores)
         if not self._settings.draws:
-            token = int(changed.argmax())
-            if not changed[token] > -np.inf:
-                raise _no_token(changed)
-            return token
+            return _best(changed)
         return draw(limit_scores(self._settings, changed), self._random)
 
     def chances(self, ids: Sequence[int], made: int, scores: Array) -> Array:
-        """Return the probability of each token, float64 (vocabulary,): 1 for the best one where none is drawn."""
+        """Return the probability of each token, float64 (vocabulary,): 1 for the best one where none is drawn; as `choose`."""
         changed = change_scores(self._settings, ids, made, self._most, scores)
+        best = _best(changed)
         if self._settings.draws:
             return probabilities(limit_scores(self._settings, changed))
         made_sure = np.zeros(changed.size)
-        made_sure[changed.argmax()] = 1
+        made_sure[best] = 1
         return made_sure
 
     @property
@@ -74,9 +72,22 @@ def draw(scores: Array, random: np.random.Generator) -> int:
     return int(min(np.searchsorted(sums, random.random() * sums[-1], side="right"), np.flatnonzero(scores > -np.inf)[-1]))
 
 
+def _best(scores: Array) -> int:
+    """Return the token of the highest score.
+
+    Raises:
+        RuntimeException: every score is -inf, or one is NaN.
+    """
+    token = int(scores.argmax())
+    if not scores[token] > -np.inf:
+        raise _no_token(scores)
+    return token
+
+
 def _no_token(scores: Array) -> RuntimeException:
     if np.isnan(scores).any():
         return RuntimeException(
-            "the model gives NaN as a logit, so no token can be chosen; `sardonyx diff` finds the first node that does"
+            "a score is NaN, so no token can be chosen: the model gives it as a logit, or a processor returns it; `sardonyx diff` "
+            "finds the first node that does"
         )
     return RuntimeException("every token is excluded: the settings and processors leave none to choose")

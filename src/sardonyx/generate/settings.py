@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.spelling import nearest
 
-__all__ = ["Processor", "Settings", "settings_of"]
+__all__ = ["Processor", "Settings", "is_whole", "settings_of"]
 
 Processor = Callable[[Sequence[int], Array], Array]
 """A function of a row's tokens so far, prompt included, and float32 scores (vocabulary,), which returns scores of the same
@@ -19,6 +21,19 @@ shape."""
 
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p")
 """What has a meaning only when tokens are drawn."""
+_TOKENS = ("eos_token_id", "suppress_tokens", "begin_suppress_tokens", "forced_eos_token_id")
+_MAY_BE_NONE = ("max_new_tokens", "forced_bos_token_id", "seed")
+_ELSEWHERE = {
+    "max_length": "max_new_tokens, which does not count the prompt",
+    "min_length": "min_new_tokens, which does not count the prompt",
+    "max_tokens": "max_new_tokens",
+    "stop": "stop_words",
+    "stop_strings": "stop_words",
+    "logits_processor": "processors",
+}
+"""Settings of other packages -> what serves for them here."""
+_MOST = float(np.finfo(np.float32).max)
+"""The greatest number that scores, which are float32, can be divided or multiplied by."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -63,8 +78,8 @@ class Settings:
     """Tokens that are not chosen first."""
     forced_bos_token_id: int | None = None
     """The token that comes first."""
-    forced_eos_token_id: int | None = None
-    """The token that comes last where `max_new_tokens` ends the row."""
+    forced_eos_token_id: tuple[int, ...] = ()
+    """The tokens of which one comes last where `max_new_tokens` ends the row."""
     seed: int | None = None
     """The seed of the numbers that draw tokens, for equal results; None for other ones each time."""
     processors: tuple[Processor, ...] = ()
@@ -72,15 +87,20 @@ class Settings:
 
     def __post_init__(self) -> None:
         _check_whole(self, "max_new_tokens", 1)
+        if not isinstance(self.do_sample, (bool, int)):
+            raise InvalidArgument(f"do_sample is True or False, got {self.do_sample!r}")
         for name in ("min_new_tokens", "top_k", "no_repeat_ngram_size"):
             _check_whole(self, name, 0)
         for name in ("num_beams", "num_return_sequences"):
             _check_whole(self, name, 1)
-        _check_number(self, "temperature", 0, math.inf)
+        _check_number(self, "temperature", 0, _MOST)
         _check_number(self, "top_p", 0, 1)
         _check_number(self, "min_p", 0, 1)
-        _check_number(self, "length_penalty", -math.inf, math.inf)
-        _check_number(self, "repetition_penalty", 0, math.inf)
+        _check_number(self, "length_penalty", -_MOST, _MOST)
+        _check_number(self, "repetition_penalty", 0, _MOST)
+        for name in ("forced_bos_token_id", "seed"):
+            if getattr(self, name) is not None:
+                _check_whole(self, name, 0)
         if self.repetition_penalty == 0 or self.top_p == 0:
             raise InvalidArgument("repetition_penalty and top_p are greater than 0; 1 has no effect")
         if self.early_stopping not in (True, False, "never"):
@@ -109,8 +129,7 @@ class Settings:
             or self.no_repeat_ngram_size > 0
             or self.min_new_tokens > 0
             or self.forced_bos_token_id is not None
-            or self.forced_eos_token_id is not None
-            or bool(self.suppress_tokens or self.begin_suppress_tokens or self.processors)
+            or bool(self.forced_eos_token_id or self.suppress_tokens or self.begin_suppress_tokens or self.processors)
         )
 
 
@@ -119,8 +138,9 @@ def settings_of(base: Settings, changes: Mapping[str, Any]) -> Settings:
 
     Args:
         base: what holds for the others.
-        changes: field of Settings -> value (Any: as users and JSON write them), lists where the field is a tuple, and one number
-            for a tuple of one.
+        changes: field of Settings -> value (Any: as users and JSON write them): numbers of NumPy too; any collection where the
+            field is a tuple, and one item for a tuple of one; None for none of what a tuple lists, and for what `base` says where a
+            field cannot be None.
 
     Raises:
         InvalidArgument: there is no such setting, or a value is not one of it.
@@ -128,27 +148,78 @@ def settings_of(base: Settings, changes: Mapping[str, Any]) -> Settings:
     known = {field.name for field in dataclasses.fields(Settings)}
     for name in changes:
         if name not in known:
-            close = nearest(name, known)
-            raise InvalidArgument(
-                f"there is no setting {name!r}; {f'did you mean {close!r}?' if close else f'there are {sorted(known)}'}"
-            )
-    values = {name: _tuple(name, value) for name, value in changes.items()}
+            raise InvalidArgument(f"there is no setting {name!r}; {_advice(name, known)}")
+    values = {name: _value(name, value) for name, value in changes.items() if _is_stated(name, value)}
     if "do_sample" not in values and any(values.get(name) is not None for name in _SAMPLING):
         values["do_sample"] = True
-    try:
-        return dataclasses.replace(base, **values)
-    except TypeError as error:
-        raise InvalidArgument(f"a setting has a value of another type: {error}") from error
+    return dataclasses.replace(base, **values)
 
 
-def _tuple(name: str, value: Any) -> Any:
-    if name in ("eos_token_id", "suppress_tokens", "begin_suppress_tokens", "processors", "stop_words"):
-        if value is None:
-            return ()
-        return tuple(value) if isinstance(value, (list, tuple)) else (value,)
-    if name == "stop_sequences":
-        return tuple(tuple(sequence) for sequence in value)
-    return value
+def is_whole(value: object) -> bool:
+    """Return whether a value is a whole number, of Python or of NumPy."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _advice(name: str, known: set[str]) -> str:
+    if name in _ELSEWHERE:
+        return f"give {_ELSEWHERE[name]}"
+    close = nearest(name, known)
+    return f"did you mean {close!r}?" if close else f"there are {sorted(known)}"
+
+
+def _is_stated(name: str, value: Any) -> bool:
+    return value is not None or name in _MAY_BE_NONE or name in _COLLECTIONS
+
+
+def _value(name: str, value: Any) -> Any:
+    """Return what a user or a configuration says as the field has it; what cannot be is left for the checks of Settings."""
+    collection = _COLLECTIONS.get(name)
+    if collection is not None:
+        return () if value is None else collection(name, value)
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else value
+
+
+def _tokens(name: str, value: Any) -> tuple[int, ...]:
+    if isinstance(value, (list, tuple, set, frozenset, range, np.ndarray)):
+        found = list(value) if not isinstance(value, np.ndarray) else value.reshape(-1).tolist()
+    else:
+        found = [value]
+    if not all(is_whole(token) for token in found):
+        raise InvalidArgument(f"{name} is the number of a token, or a list of such, got {value!r}")
+    return tuple(int(token) for token in found)
+
+
+def _sequences(name: str, value: Any) -> tuple[tuple[int, ...], ...]:
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise InvalidArgument(f"{name} is a list of lists of tokens, such as [[4, 5]], got {value!r}")
+    sequences = list(value)
+    if any(is_whole(sequence) for sequence in sequences):
+        raise InvalidArgument(f"{name} is a list of lists of tokens: give [{value!r}] for one sequence")
+    return tuple(_tokens(name, sequence) for sequence in sequences)
+
+
+def _words(name: str, value: Any) -> tuple[str, ...]:
+    found: list[Any] = [value] if isinstance(value, (str, bytes)) or not isinstance(value, Iterable) else list(value)
+    if any(not isinstance(word, str) for word in found):
+        raise InvalidArgument(f"{name} is a text, or a list of texts, got {value!r}")
+    return tuple(found)
+
+
+def _functions(_name: str, value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+_COLLECTIONS: Mapping[str, Callable[[str, Any], tuple[Any, ...]]] = {
+    **dict.fromkeys(_TOKENS, _tokens),
+    "stop_sequences": _sequences,
+    "stop_words": _words,
+    "processors": _functions,
+}
+"""Fields that are tuples -> how a value becomes one."""
 
 
 def _check_whole(settings: Settings, name: str, least: int) -> None:
