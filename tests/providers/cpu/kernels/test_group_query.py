@@ -77,7 +77,7 @@ def _check(session: InferenceSession, model: bytes, feed: dict[str, Array], step
     """Compare with the reference: results of rows that are steps, and the cache as far as it is used."""
     found, wanted = session.run(None, feed), _session(model, "Reference").run(None, feed)
     assert [array.shape for array in found] == [array.shape for array in wanted]
-    for batch, length in enumerate(feed["lengths"] + 1):
+    for batch, length in enumerate(feed["lengths"].reshape(-1) + 1):
         assert_close(found[0][batch, : steps[batch]], wanted[0][batch, : steps[batch]].astype(np.float64), 1e-5)
         for ours, theirs in zip(found[1:], wanted[1:], strict=True):
             assert_close(ours[batch, :, :length], theirs[batch, :, :length].astype(np.float64), 1e-6)
@@ -267,6 +267,66 @@ def test_sizes_that_kernels_take_for_one_must_be_one(wrong: str, shape: tuple[in
     feed = {name: np.full(size, 2, np.int32 if name in "tn" else np.float32) for name, size in sizes.items()}
     with pytest.raises(InvalidArgument, match="GroupQueryAttention"):
         session.run(None, feed)
+
+
+def _open_model() -> bytes:
+    """A model of one node, every size of each input by a name of its own."""
+    shapes: dict[str, list[int | str]] = {
+        "q": ["a", "b", _HEADS * _SIZE],
+        "k": ["c", "d", _GROUPS * _SIZE],
+        "v": ["e", "f", _GROUPS * _SIZE],
+        "past_k": ["g", _GROUPS, "h", _SIZE],
+        "past_v": ["i", _GROUPS, "j", _SIZE],
+        "lengths": ["l", "m"],
+        "mask": ["n", "t"],
+    }
+    kinds = {"lengths": TensorProto.INT32, "mask": TensorProto.INT64}
+    inputs = [helper.make_tensor_value_info(name, kinds.get(name, TensorProto.FLOAT), dims) for name, dims in shapes.items()]
+    names = [*(name for name in shapes if name != "mask"), "longest"]
+    nodes = [
+        helper.make_node("Shape", ["mask"], ["mask_shape"], start=1, end=2),
+        helper.make_node("Cast", ["mask_shape"], ["longest"], to=TensorProto.INT32),
+        helper.make_node(
+            "GroupQueryAttention", names, ["y", "pk", "pv"], domain="com.microsoft", num_heads=_HEADS, kv_num_heads=_GROUPS
+        ),
+    ]
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("y", "pk", "pv")]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    made = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs), opset_imports=opsets, ir_version=8)
+    return bytes(made.SerializeToString())
+
+
+@pytest.mark.parametrize(("S", "P"), [(1, 5), (3, 2), (12, 0)])
+def test_sizes_of_other_names_are_compared_when_they_are_known(S: int, P: int) -> None:
+    """A model that declares no relation of its inputs is compiled; results are those of the reference."""
+    model = _open_model()
+    session = _session(model)
+    placement = next(placement for placement in session.explain() if "GroupQuery" in placement.op_type)
+    assert placement.provider == "CPUExecutionProvider"
+    feed = _feed(S, P, [S + P, S + P], rotary=False)
+    feed["lengths"] = feed["lengths"][:, None]
+    _check(session, model, feed, [S, S])
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("k", (3, 1, _GROUPS * _SIZE)),
+        ("v", (2, 2, _GROUPS * _SIZE)),
+        ("past_k", (1, _GROUPS, 5, _SIZE)),
+        ("past_v", (2, _GROUPS, 4, _SIZE)),
+        ("lengths", (2, 2)),
+    ],
+)
+def test_sizes_that_turn_out_to_differ_are_errors(name: str, shape: tuple[int, ...]) -> None:
+    """Nothing beyond a buffer is read or written, and the next run, whose sizes fit, is right."""
+    model = _open_model()
+    session = _session(model)
+    feed = _feed(1, 5, [6, 6], rotary=False)
+    feed["lengths"] = feed["lengths"][:, None]
+    with pytest.raises(InvalidArgument, match="GroupQueryAttention"):
+        session.run(None, feed | {name: np.ones(shape, feed[name].dtype)})
+    _check(session, model, feed, [1, 1])
 
 
 @pytest.mark.parametrize("rotary", [False, True])

@@ -70,6 +70,8 @@ class GroupQuerySpec:
     """Whether queries, keys and values lie beside one another in rows of one tensor."""
     is_smooth: bool
     """Whether its softmax is smooth: as if there were one more score, 0."""
+    equal: tuple[tuple[Dim, Dim], ...]
+    """What must be equal, and is known to be only when sizes are."""
 
 
 def claim(node: Node) -> GroupQuerySpec | str:
@@ -86,9 +88,10 @@ def claim(node: Node) -> GroupQuerySpec | str:
         return f"{q.count} query heads of {q.size} elements for {k.count} of keys and values of {k.size} and {v.size}"
     past, caches = node.input(_PAST_KEY), [shape_of(value) for value in node.outputs[1:3]]
     P: Dim = 0 if past is None else shape_of(past)[2]
-    problem = _misfit(node, q, (k, v), (q.batch, k.count, P, q.size))
-    if problem is not None:
-        return problem
+    equal = _pairs(node, q, (k, v), (q.batch, k.count, P, q.size))
+    known = next((pair for pair in equal if isinstance(pair[0], int) and isinstance(pair[1], int)), None)
+    if known is not None:
+        return f"dimensions that do not fit, {known[0]} and {known[1]}: of queries, keys and values, caches, or lengths"
     kinds = index_type(given(node.inputs[_LENGTHS])), index_type(given(node.inputs[_LONGEST]))
     if isinstance(kinds[0], str) or isinstance(kinds[1], str):
         return "lengths of another type than int32 and int64"
@@ -103,7 +106,7 @@ def claim(node: Node) -> GroupQuerySpec | str:
     window = window if window > 0 else NO_WINDOW
     types = kinds[0], kinds[1]
     is_smooth = node.integer("smooth_softmax", -1) == 1
-    return GroupQuerySpec(q, k, v, P, caches[0][2], half, rotation, window, scale, softcap, types, is_packed, is_smooth)
+    return GroupQuerySpec(q, k, v, P, caches[0][2], half, rotation, window, scale, softcap, types, is_packed, is_smooth, equal)
 
 
 def _heads(node: Node, heads: int, key_heads: int) -> Sequence[Heads | None]:
@@ -153,18 +156,17 @@ def _problem_of(node: Node) -> str | None:
     return "caches of other ranks than four" if any(len(shape) != 4 for shape in pasts) else None
 
 
-def _misfit(node: Node, q: Heads, rows: Sequence[Heads], past: Shape) -> str | None:
-    """Return which sizes differ, or may for some inputs, that kernels take for one; None where none do."""
-    if any((item.batch, item.rows) != (q.batch, q.rows) for item in rows):
-        return "keys or values may be of another batch or length than queries"
+def _pairs(node: Node, q: Heads, rows: Sequence[Heads], past: Shape) -> tuple[tuple[Dim, Dim], ...]:
+    """Return the sizes that differ, or may for some inputs, in pairs that kernels take for one size each."""
     pasts = [shape_of(given(node.inputs[index])) for index in (_PAST_KEY, _PAST_VALUE) if node.input(index) is not None]
-    if any(
-        shape != past for shape in (*pasts, *((*shape_of(value)[:2], past[2], shape_of(value)[3]) for value in node.outputs[1:3]))
-    ):
-        return f"caches of former runs may be of another shape than ({', '.join(map(str, past))})"
-    if product(shape_of(given(node.inputs[_LENGTHS]))) != q.batch or product(shape_of(given(node.inputs[_LONGEST]))) != 1:
-        return "there may be other than one length for each sequence and one in all"
-    return None
+    keys, values = (shape_of(value) for value in node.outputs[1:3])
+    found: list[tuple[Dim, Dim]] = [(keys[2], values[2])]
+    for item in rows:
+        found += [(item.batch, q.batch), (item.rows, q.rows)]
+    for shape in (*pasts, *((*cache[:2], past[2], cache[3]) for cache in (keys, values))):
+        found += zip(shape, past, strict=True)
+    found += [(product(shape_of(given(node.inputs[_LENGTHS]))), q.batch), (product(shape_of(given(node.inputs[_LONGEST]))), 1)]
+    return tuple(dict.fromkeys(pair for pair in found if pair[0] != pair[1]))
 
 
 def _half_of(node: Node, size: int) -> int:
@@ -218,7 +220,7 @@ def lower(low: Lowering, group: Group, spec: GroupQuerySpec) -> None:
     keys = _appended(low, group, spec, _KEY, lengths)
     values = _appended(low, group, dataclasses.replace(spec, rotation=Rotation.NONE), _VALUE, lengths)
     cached = dataclasses.replace(spec.k, rows=spec.C, is_packed=False)
-    call = AttentionSpec(q, cached, cached, (0, 0), (), spec.scale, spec.softcap, is_causal=False)
+    call = AttentionSpec(q, cached, cached, (0, 0), spec.equal, spec.scale, spec.softcap, is_causal=False)
     result = low.result(group.result)
     operands = [_queries(low, group, spec, lengths), keys, values]
     pasts = [group.node.input(place) for place in (_PAST_KEY, _PAST_VALUE)]
