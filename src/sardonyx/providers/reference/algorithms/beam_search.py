@@ -7,6 +7,7 @@ its length; a batch element is done when none of its open rows can beat the wors
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -134,7 +135,7 @@ def search_beams(decoder: Decoder, rules: ScoreRules, prompt: Array, settings: B
             candidates = _rank(scores.reshape(batch, -1), beams)
         tokens, rows = _choose(candidates, sequences, len(picks), totals, kept, settings)
         if rows != own:
-            whole[:, :length] = sequences[rows]
+            whole[:, :length] = sequences.take(rows, axis=0)
         whole[:, length] = following = np.array(tokens, np.int32)
         length += 1
         if length >= settings.max_length or all(item.is_done for item in kept):
@@ -155,19 +156,23 @@ def _merge(best: Sequence[Array], totals: Array, forbidden: int | None) -> list[
     """Return the best for each batch element of what was ranked for each row, without a token that is forbidden."""
     tokens, scores = best
     batch, beams = totals.shape
-    losses, numbers = (-(scores[:, : beams + 1] + totals.reshape(-1, 1))).tolist(), tokens.tolist()
+    count = beams + 1
+    losses = (-totals.reshape(-1, 1) - scores[:, :count]).reshape(batch, beams * count).tolist()
+    numbers = tokens[:, :count].reshape(batch, beams * count).tolist()
+    rows = _rows(beams, count)
     found = []
-    for first in range(0, batch * beams, beams):
-        candidates = [
-            (loss, row, token)
-            for row in range(beams)
-            for loss, token in zip(losses[first + row], numbers[first + row], strict=False)
-        ]
+    for each in zip(losses, numbers, strict=True):
+        candidates = sorted(zip(each[0], rows, each[1], strict=True))
         if forbidden is not None:
             candidates = [candidate for candidate in candidates if candidate[2] != forbidden]
-        candidates.sort()
         found.append(candidates[: 2 * beams])
     return found
+
+
+@functools.lru_cache(maxsize=8)
+def _rows(beams: int, count: int) -> tuple[int, ...]:
+    """Return the number of each beam, `count` times."""
+    return tuple(row for row in range(beams) for _ in range(count))
 
 
 def _rank(scores: Array, beams: int) -> list[list[_Candidate]]:
