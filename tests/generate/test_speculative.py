@@ -44,3 +44,12 @@ def test_a_draft_that_cannot_propose_is_an_error(tmp_path: Path) -> None:
         model.generate([1], draft=model, draft_tokens=0)
     with pytest.raises(InvalidArgument, match="num_beams=1"):
         model.generate([1], draft=model, num_beams=2)
+
+
+@pytest.mark.parametrize("prompt", [[1, 2], list(range(12)), list(range(13))])
+def test_a_draft_of_a_shorter_range_ends_nothing(tmp_path: Path, prompt: list[int]) -> None:
+    """Behind its range, be that before the prompt's end, the model makes its tokens alone."""
+    model, draft = load(write_decoder(tmp_path / "model.onnx")), load(write_decoder(tmp_path / "draft.onnx"))
+    draft.decoder.longest = 12
+    expected = model.generate(prompt, max_new_tokens=20)
+    assert model.generate(prompt, draft=draft, draft_tokens=3, max_new_tokens=20) == expected

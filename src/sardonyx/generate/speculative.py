@@ -7,7 +7,8 @@ Kalman, Matias: Fast Inference from Transformers via Speculative Decoding, 2023,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -34,7 +35,7 @@ def check_draft(target: Decoder, draft: Decoder) -> None:
 
 
 def speculate(target: Decoder, draft: Decoder, state: State, logits: Array, row: Row, count: int) -> Iterator[list[Token]]:
-    """Make tokens until the row has ended.
+    """Make tokens until the row has ended; behind the range of the draft the target makes them alone.
 
     Args:
         target: the model whose tokens are wanted.
@@ -50,20 +51,25 @@ def speculate(target: Decoder, draft: Decoder, state: State, logits: Array, row:
     Raises:
         InvalidArgument: the target gives logits of the last token only.
     """
-    guesses, _ = draft.start([row.prompt])
+    guesses = draft.start([row.prompt])[0] if _space(draft, row.prompt) else None
     yield [row.push(row.choose(logits[0]))]
     while row.reason is None:
-        most = min(count, row.most - len(row.new) - 1)
-        proposed, chances = _propose(draft, guesses, row, most)
+        most = min(count, row.most - len(row.new) - 1, _space(draft, row.ids))
+        proposed, chances = ([], []) if guesses is None else _propose(draft, guesses, row, most)
         scores = target.extend(state, [[row.new[-1], *proposed]])[0]
         if len(scores) != len(proposed) + 1:
             raise InvalidArgument("the model gives logits of the last token only; speculative decoding needs those of every token")
         made = [row.push(token) for token in _accepted(row, proposed, chances, scores)]
         kept = len(row.ids) - 1
         state.cut(kept)
-        if len(guesses.ids[0]) > kept:
+        if guesses is not None and len(guesses.ids[0]) > kept:
             guesses.cut(kept)
         yield made
+
+
+def _space(draft: Decoder, ids: Sequence[int]) -> int:
+    """Return how many tokens a draft can propose behind others."""
+    return sys.maxsize if draft.longest is None else max(draft.longest - len(ids) + 1, 0)
 
 
 def _propose(draft: Decoder, guesses: State, row: Row, most: int) -> tuple[list[int], list[Array]]:
