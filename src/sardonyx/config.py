@@ -115,6 +115,10 @@ class Limits:
     """Deepest nesting of function calls and subgraphs."""
     nodes: int = 2_000_000
     """Most nodes after functions are inlined."""
+    function_growth: int = 100
+    """How many times the nodes of a file, functions counted once, its nodes may be after functions are inlined."""
+    function_nodes: int = 100_000
+    """Nodes after functions are inlined that are allowed however few the file has."""
     fold_bytes: int = 16 << 20
     """Largest constant that folding may create."""
     fold_growth_bytes: int = 4 << 20

@@ -26,7 +26,8 @@ class InlineFunctions:
     then the functions do.
 
     Raises InvalidGraph for a recursion, which has no end, for calls nested deeper than `LIMITS.function_depth`, for more than
-    `LIMITS.nodes` nodes, and for a call with more inputs or outputs than the function has. Cost: O(nodes after inlining).
+    `LIMITS.nodes` nodes, or more than `LIMITS.function_nodes` and `LIMITS.function_growth` times those of the file, and for a call
+    with more inputs or outputs than the function has. Cost: O(nodes after inlining).
     """
 
     name = "inline_functions"
@@ -39,8 +40,7 @@ class InlineFunctions:
         """Inline all calls that are not kept; whether there were any, or functions that nobody calls."""
         if not model.functions:
             return False
-        if (count := _nodes_inlined(model)) > LIMITS.nodes:
-            raise InvalidGraph(f"inlining functions would make {count} nodes, and {LIMITS.nodes} are the limit")
+        _check_growth(model)
         inlining = _Inlining(model, names_values=self._names_values)
         for graph in list(nested_graphs(model.graph)):
             for node in list(graph):
@@ -117,6 +117,23 @@ class _Inlining:
             subgraph.initializers = {value.name: value for value in subgraph.initializers.values()}
             for inner in subgraph:
                 self._name(inner, prefix)
+
+
+def _check_growth(model: Model) -> None:
+    """Raise InvalidGraph where calls of calls would make far more nodes than the file has."""
+    count = _nodes_inlined(model)
+    if count <= LIMITS.function_nodes:
+        return
+    graphs = [model.graph, *(function.graph for function in model.functions.values())]
+    given = sum(len(list(inner)) for graph in graphs for inner in nested_graphs(graph))
+    most = min(max(LIMITS.function_nodes, LIMITS.function_growth * given), LIMITS.nodes)
+    if count > most:
+        called = " calls ".join(function.name for function in _most_expanded(model)[:3])
+        raise InvalidGraph(
+            f"inlining functions would make {count} nodes of the {given} that the file has, and {most} are the limit; functions call "
+            f"functions several times each ({called} …): call them less often, or save the model with its functions inlined "
+            "(onnx.inliner.inline_local_functions)"
+        )
 
 
 def _nodes_inlined(model: Model) -> int:

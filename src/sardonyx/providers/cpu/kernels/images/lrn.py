@@ -5,7 +5,7 @@ from __future__ import annotations
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.emit.types import F32, Type
-from sardonyx.codegen.kernels.images.lrn import BLOCK, write_lrn
+from sardonyx.codegen.kernels.images.lrn import LrnParams, write_lrn
 from sardonyx.codegen.target import Target
 from sardonyx.ir import Node
 from sardonyx.ops.views.normalize import Lrn
@@ -52,13 +52,14 @@ class LrnKernel:
 
 @lowers("LRN", claim=claim)
 def lrn(low: Lowering, group: Group, spec: LrnSpec) -> None:
-    """Go through all channels with one block of each image after another."""
+    """Go through the channels of each image, block after block."""
     view, x, result = spec.view, low.of(group.node.inputs[0]), low.result(group.node.output)
     floats = [float_word(number) for number in (view.alpha / view.size, view.beta, view.bias)]
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         channels, inner = sizes(x.shape[1]), sizes.product(x.shape[2:])
         reach = min((view.size - 1) // 2, channels), min(view.size // 2, channels)
-        return [channels, inner, *reach, *floats], sizes(x.shape[0]) * -(-inner // BLOCK)
+        params = LrnParams(sizes(x.shape[0]), channels, inner, *reach)
+        return [*params.words(), *floats], params.tasks()
 
     low.step(group, low.kernel(LrnKernel(spec.kind)), [x, result], writes=[1], plan=plan)
