@@ -159,6 +159,18 @@ def test_functions_that_double_are_refused_before_anything_is_copied():
     assert time.process_time() - start < 1
 
 
+@pytest.mark.parametrize(("doublings", "copies"), [(17, 1), (10, 60)], ids=["one file", "many calls"])
+def test_growth_is_bounded_by_the_nodes_of_the_file(doublings, copies):
+    """Functions may make a model a hundred times larger, or have 100,000 nodes; the message says how many and what to do."""
+    chain = "\n".join(f"function f.F{i}(a) -> (c) {{ b = f.F{i + 1}(a) c = f.F{i + 1}(b) }}" for i in range(doublings))
+    calls = "\n".join(f"x{i + 1} = f.F0(x{i})" for i in range(copies))
+    last = f"function f.F{doublings}(a) -> (c) {{ b = Relu(a) c = Neg(b) }}"
+    model = model_of(f"opset 21\ngraph(x0) -> (x{copies}) {{ {calls} }}\n{chain}\n{last}")
+    given, made = copies + 2 * doublings + 2, copies * 2 ** (doublings + 1)
+    with pytest.raises(InvalidGraph, match=f"make {made} nodes of the {given} that the file has.*inline_local_functions"):
+        INLINE_FUNCTIONS.run(model, Context())
+
+
 def test_values_are_named_after_their_calls_where_that_is_asked_for():
     """As nodes are; else they go unnamed until they are saved."""
     text = "graph(x: float[2]) -> (y: float[2]) { y = f.Twice(x) @call }\nfunction f.Twice(a) -> (c) { b = Neg(a) c = Neg(b) }"

@@ -125,14 +125,13 @@ def _check_growth(model: Model) -> None:
     if count <= LIMITS.function_nodes:
         return
     graphs = [model.graph, *(function.graph for function in model.functions.values())]
-    given = sum(len(list(inner)) for graph in graphs for inner in nested_graphs(graph))
+    given = sum(sum(1 for _ in inner) for graph in graphs for inner in nested_graphs(graph))
     most = min(max(LIMITS.function_nodes, LIMITS.function_growth * given), LIMITS.nodes)
     if count > most:
-        called = " calls ".join(function.name for function in _most_expanded(model)[:3])
         raise InvalidGraph(
-            f"inlining functions would make {count} nodes of the {given} that the file has, and {most} are the limit; functions call "
-            f"functions several times each ({called} …): call them less often, or save the model with its functions inlined "
-            "(onnx.inliner.inline_local_functions)"
+            f"inlining functions would make {count} nodes of the {given} that the file has, and {most} are the limit: functions "
+            "call functions that are called several times; save the model with its functions inlined "
+            "(onnx.inliner.inline_local_functions), or write their bodies with fewer calls"
         )
 
 

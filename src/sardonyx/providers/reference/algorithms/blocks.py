@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from sardonyx.cancellation import checked
 from sardonyx.dtypes import Array
 from sardonyx.providers.reference.algorithms.precision import compute_type
 
@@ -39,7 +40,7 @@ def map_blocks(body: Callable[[Array, Array], None], x: Array) -> Array:
         return out
     source, target = x.reshape(-1), out.reshape(-1)
     buffer = None if wide == x.dtype else np.empty(min(x.size, BLOCK_ELEMENTS), wide)
-    for start in range(0, x.size, BLOCK_ELEMENTS):
+    for start in checked(range(0, x.size, BLOCK_ELEMENTS)):
         stop = min(start + BLOCK_ELEMENTS, x.size)
         if buffer is None:
             body(source[start:stop], target[start:stop])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.cancellation import checked
 from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.errors import InvalidArgument
 
@@ -29,7 +30,7 @@ def parse_strings(texts: Array, wanted: DataType) -> Array:
 
 
 def _each(texts: Array, parse: Callable[[str], object], dtype: type[np.generic]) -> Array:
-    return np.fromiter((parse(text) for text in texts.flat), dtype, texts.size).reshape(texts.shape)
+    return np.fromiter((parse(text) for text in checked(texts.flat)), dtype, texts.size).reshape(texts.shape)
 
 
 def _parse_float(text: str) -> float:
@@ -58,9 +59,9 @@ def print_numbers(x: Array, dtype: np.dtype[np.generic]) -> Array:
     whole numbers, INF, -INF and NaN by these names, booleans as 1 and 0.
     """
     if x.dtype.kind == "f":
-        texts = [_print_float(value) for value in x.astype(_printable(dtype)).flat]
+        texts = [_print_float(value) for value in checked(x.astype(_printable(dtype)).flat)]
     else:
-        texts = [str(int(value)) for value in x.flat]
+        texts = [str(int(value)) for value in checked(x.flat)]
     result = np.empty(len(texts), object)
     result[:] = texts
     return result.reshape(x.shape)

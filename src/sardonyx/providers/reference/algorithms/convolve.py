@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array
 from sardonyx.providers.reference.algorithms.depthwise import convolve_depthwise, suits_depthwise
 from sardonyx.providers.reference.algorithms.phases import ColumnGatherer, SlidingAxis, sliding_axes
@@ -120,14 +121,16 @@ class _Blocks:
     """Gathered elements per output row."""
 
     def images_and_groups(self) -> Iterator[tuple[slice, slice]]:
-        """Yield the blocks of images and groups, in order."""
+        """Yield the blocks of images and groups, in order; raises as `check_cancelled` between them."""
         for image in range(0, self.images, self.images_per_block):
             for group in range(0, self.groups, self.groups_per_block):
+                check_cancelled()
                 yield slice(image, image + self.images_per_block), slice(group, group + self.groups_per_block)
 
     def rows_of(self, output: int) -> Iterator[slice]:
-        """Yield the blocks of rows of a first axis of length `output`."""
+        """Yield the blocks of rows of a first axis of length `output`; raises as `check_cancelled` between them."""
         for row in range(0, output, self.rows_per_block):
+            check_cancelled()
             yield slice(row, min(row + self.rows_per_block, output))
 
 

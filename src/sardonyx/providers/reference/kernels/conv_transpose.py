@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.ops.views.conv import ConvTranspose
@@ -122,9 +123,13 @@ def _scatter_depthwise(x: Array, w: Array, y: Array, window: PlacedWindow) -> No
 
 
 def _tap_places(spatial: Sequence[int], output: Sequence[int], window: PlacedWindow) -> Iterator[tuple[list[slice], list[slice]]]:
-    """Yield for each tap, row-major, the elements of the input that it reaches the output from, and those that it reaches."""
+    """Yield for each tap, row-major, the elements of the input that it reaches the output from, and those that it reaches.
+
+    Raises as `check_cancelled` between them.
+    """
     lengths = list(zip(spatial, output, window.strides, strict=True))
     for index in np.ndindex(window.kernel):
+        check_cancelled()
         offsets = [k * dilation - begin for k, dilation, begin in zip(index, window.dilations, window.begins, strict=True)]
         pairs = [_overlap(*lengths[axis], offset) for axis, offset in enumerate(offsets)]
         yield [source for source, _ in pairs], [target for _, target in pairs]

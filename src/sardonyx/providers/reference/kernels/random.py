@@ -7,14 +7,16 @@ numbers at every call, the same ones again after `set_seed`, provided that the c
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from sardonyx.arguments import as_index
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.errors import InvalidArgument
 from sardonyx.forks import new_lock
+from sardonyx.providers.reference.algorithms.blocks import ROW_BLOCK_ELEMENTS
 from sardonyx.providers.reference.algorithms.dimensions import as_float, check_output_size
 from sardonyx.providers.reference.algorithms.element_types import element_type
 from sardonyx.providers.reference.algorithms.precision import compute_type, quiet
@@ -89,11 +91,25 @@ def _require_shape(shape: Sequence[int]) -> None:
     check_output_size(shape, 8)
 
 
+def _drawn(shape: Sequence[int], wide: np.dtype[np.generic], draw: Callable[[Array], object]) -> Array:
+    """Return an array that `draw` fills block after block: float64 where `wide` is that, else float32.
+
+    Raises as `check_cancelled` between blocks.
+    """
+    found = np.empty(tuple(shape), np.float64 if wide == np.float64 else np.float32)
+    elements = found.reshape(-1)
+    for start in range(0, elements.size, ROW_BLOCK_ELEMENTS):
+        check_cancelled()
+        draw(elements[start : start + ROW_BLOCK_ELEMENTS])
+    return found
+
+
 def _normal(shape: Sequence[int], dtype: np.dtype[np.generic], mean: float, scale: float, seed: float | None) -> Array:
     """Return numbers of a normal distribution, drawn in the compute type of `dtype`."""
     _require_shape(shape)
     wide = compute_type(dtype)
-    drawn = generator_of(seed).standard_normal(tuple(shape), np.float64 if wide == np.float64 else np.float32)
+    generator = generator_of(seed)
+    drawn = _drawn(shape, wide, lambda out: generator.standard_normal(dtype=out.dtype.type, out=out))
     return np.asarray(drawn * wide.type(scale) + wide.type(mean)).astype(dtype, copy=False)
 
 
@@ -101,7 +117,8 @@ def _uniform(shape: Sequence[int], dtype: np.dtype[np.generic], low: float, high
     """Return numbers of a uniform distribution on [low, high), drawn in the compute type of `dtype`."""
     _require_shape(shape)
     wide = compute_type(dtype)
-    drawn = generator_of(seed).random(tuple(shape), np.float64 if wide == np.float64 else np.float32)
+    generator = generator_of(seed)
+    drawn = _drawn(shape, wide, lambda out: generator.random(dtype=out.dtype.type, out=out))
     return np.asarray(drawn * wide.type(high - low) + wide.type(low)).astype(dtype, copy=False)
 
 
@@ -145,7 +162,8 @@ def random_uniform_like(
 @quiet
 def bernoulli(_node: Call, x: Array, *, dtype: int | None = None, seed: float | None = None) -> Array:
     """Return 1 with probability x, else 0, for each element; type `dtype`, or that of x. ONNX Bernoulli-15, -22."""
-    drawn = generator_of(seed).random(x.shape)
+    generator = generator_of(seed)
+    drawn = _drawn(x.shape, np.dtype(np.float64), lambda out: generator.random(out=out))
     return np.asarray(drawn < x.astype(np.float64)).astype(x.dtype if dtype is None else element_type(dtype, "dtype").numpy)
 
 

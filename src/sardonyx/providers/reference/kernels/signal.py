@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.algorithms.blocks import ROW_BLOCK_ELEMENTS
 from sardonyx.providers.reference.algorithms.dimensions import as_float, as_int, check_output_size
 from sardonyx.providers.reference.algorithms.precision import quiet
 from sardonyx.providers.reference.registry import Call, kernel
@@ -36,9 +38,14 @@ def cosine_window(node: Call, size: Array, *, output_datatype: int = 1, periodic
     check_output_size((length,), 8)
     if length == 1:
         return np.ones(1).astype(dtype)
-    angle = np.arange(length) * (2 * np.pi / max(1, length if periodic else length - 1))
-    terms = (coefficient * np.cos(angle * order) for order, coefficient in enumerate(_WINDOWS[node.op_type]))
-    return np.asarray(sum(terms)).astype(dtype)
+    window = np.empty(length, dtype)
+    for start in range(0, length, ROW_BLOCK_ELEMENTS):
+        check_cancelled()
+        block = window[start : start + ROW_BLOCK_ELEMENTS]
+        angle = np.arange(start, start + len(block)) * (2 * np.pi / max(1, length if periodic else length - 1))
+        terms = (coefficient * np.cos(angle * order) for order, coefficient in enumerate(_WINDOWS[node.op_type]))
+        block[...] = np.asarray(sum(terms)).astype(dtype)
+    return window
 
 
 @kernel("MelWeightMatrix", since=17)
