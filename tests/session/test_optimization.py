@@ -12,7 +12,7 @@ from support.models import model
 from support.sessions import options_of
 
 import sardonyx as ort
-from sardonyx.errors import InvalidArgument, OptimizationError
+from sardonyx.errors import InvalidArgument, InvalidGraph, OptimizationError
 from sardonyx.formats.onnx import load, save, to_bytes
 from sardonyx.ir import Model
 from sardonyx.optimize.contract import Context
@@ -78,6 +78,26 @@ def test_a_rule_that_raises_is_an_error_or_left_out() -> None:
     with pytest.warns(UserWarning, match="optimization raises failed: "):
         session = InferenceSession(BYTES, options)
     np.testing.assert_allclose(session.run(None, FEED)[0], np.exp([1, 0]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            """opset 21 graph(x: bfloat16[1, 1, 4]) -> (y) { w: float[1, 1, 1] = [2] k: float[1] = [3] c = Conv(x, w) y = Mul(c, k) }""",
+            "inputs 0 and 1 are",
+        ),
+        (
+            """opset 17 graph(x: float[1, 9, 1]) -> (y) { s: string[] = "x" l: int64[] = 4 y = STFT(x, s, _, l) }""",
+            "input 1 is tensor",
+        ),
+    ],
+    ids=["types differ", "a text for a number"],
+)
+def test_types_that_do_not_fit_are_the_models_fault(text: str, message: str) -> None:
+    """A rule that fails on them is not blamed: InvalidGraph names the node."""
+    with pytest.raises(InvalidGraph, match=message):
+        InferenceSession(to_bytes(model(text)))
 
 
 def test_a_pass_that_raises_is_named_once() -> None:

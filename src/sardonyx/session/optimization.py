@@ -10,6 +10,8 @@ from sardonyx.errors import OptimizationError, locating
 from sardonyx.formats import onnx as onnx_format
 from sardonyx.ir import Model, Node
 from sardonyx.ir.verify import verify
+from sardonyx.ir.walk import all_nodes
+from sardonyx.ops.schemas import check_types, find_schema
 from sardonyx.ops.session_operators import session_operators
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.fusion_tracer import FusionTracer
@@ -31,7 +33,7 @@ from sardonyx.session.stages.load import FIRST_WITH_DEFAULTS, fix_dimensions
 from sardonyx.session.stages.source import Source
 from sardonyx.trace import event, span
 
-__all__ = ["check_disabled", "optimize_file", "optimize_model", "save_optimized", "target_of"]
+__all__ = ["check_disabled", "check_model_types", "optimize_file", "optimize_model", "save_optimized", "target_of"]
 
 
 def optimize_model(
@@ -45,29 +47,47 @@ def optimize_model(
         target: where the model goes.
         records: whether the report lists every change.
         tracer: follows the rules that match around a node.
+
+    Raises:
+        InvalidGraph: a rule or a pass failed, and the types of some node do not fit, which explains it.
+        OptimizationError: a rule or a pass failed on a model whose types fit.
     """
     on_error = _warn if settings.continue_on_error else _fail
-    report = optimize(
-        model,
-        settings.level,
-        evaluate=evaluate,
-        target=target,
-        entries=settings.entries,
-        disabled=settings.disabled,
-        extra_rules=usable_rules((*installed_rules(on_error), *settings.rules), on_error),
-        extra_passes=usable_passes((*installed_passes(on_error), *settings.passes), on_error),
-        verify=run_model if settings.verify else None,
-        continue_on_error=settings.continue_on_error,
-        loops=settings.loops,
-        records=records,
-        fold_seconds=settings.fold_seconds,
-        fold_bytes=settings.fold_bytes,
-        tracer=tracer,
-    )
+    extra_rules = usable_rules((*installed_rules(on_error), *settings.rules), on_error)
+    extra_passes = usable_passes((*installed_passes(on_error), *settings.passes), on_error)
+    try:
+        report = optimize(
+            model,
+            settings.level,
+            evaluate=evaluate,
+            target=target,
+            entries=settings.entries,
+            disabled=settings.disabled,
+            extra_rules=extra_rules,
+            extra_passes=extra_passes,
+            verify=run_model if settings.verify else None,
+            continue_on_error=settings.continue_on_error,
+            loops=settings.loops,
+            records=records,
+            fold_seconds=settings.fold_seconds,
+            fold_bytes=settings.fold_bytes,
+            tracer=tracer,
+        )
+    except OptimizationError:
+        check_model_types(model)
+        raise
     for problem in report.problems:
         shown = _save_problem(problem, settings.verify_folder)
         warnings.warn(f"optimization {problem}; the session goes on without it{shown}", UserWarning, stacklevel=2)
     return report
+
+
+def check_model_types(model: Model) -> None:
+    """Raise InvalidGraph where types do not fit; they are known once inference has run, and what is wrong with them stays."""
+    for node in all_nodes(model):
+        schema = find_schema(node.domain, node.op_type, node.version)
+        if schema is not None:
+            check_types(node, schema)
 
 
 def check_disabled(names: Collection[str], settings: OptimizeSettings) -> None:

@@ -9,8 +9,6 @@ from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array
 from sardonyx.errors import locating
 from sardonyx.ir import Model, Tensor, Value
-from sardonyx.ir.walk import all_nodes
-from sardonyx.ops.schemas import check_types, find_schema
 from sardonyx.optimize.edit import clone_model
 from sardonyx.optimize.fusion_tracer import FusionTracer
 from sardonyx.optimize.report import Report
@@ -20,7 +18,7 @@ from sardonyx.partition.placement import pin
 from sardonyx.provider import Provider
 from sardonyx.session.context.compatibility import check_compatibility
 from sardonyx.session.function_bodies import keep_claimed_calls
-from sardonyx.session.optimization import optimize_model, save_optimized, target_of
+from sardonyx.session.optimization import check_model_types, optimize_model, save_optimized, target_of
 from sardonyx.session.placement.layer_assignment import layer_pins
 from sardonyx.session.providers import check_provider
 from sardonyx.session.settings.settings import Settings
@@ -101,7 +99,7 @@ def _optimize(
     target = target_of(able)
     report = optimize_model(model, settings.optimize, target, tracer=tracer, records=records)
     check_cancelled()
-    _check_types(model)
+    check_model_types(model)
     check_cancelled()
     if to_save is not None:
         _save(to_save, defaults, settings, able or providers.all)
@@ -123,11 +121,3 @@ def _save(model: Model, defaults: Mapping[str, Array], settings: Settings, provi
         save_optimized(model, settings.save)
     finally:
         model.graph.dismantle()
-
-
-def _check_types(model: Model) -> None:
-    """Check types, which are known once inference has run; what is wrong with them does not fold and is still there."""
-    for node in all_nodes(model):
-        schema = find_schema(node.domain, node.op_type, node.version)
-        if schema is not None:
-            check_types(node, schema)
