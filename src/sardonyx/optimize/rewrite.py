@@ -180,7 +180,10 @@ class _Rewriting:
             remove_dead(reversed(builder.nodes))
             return f"{newer[0].op_type} needs opset {newer[0].version}, which the model does not import"
         _check_replacement(match, values, builder.nodes)
-        refusal = _open_shape(match, values, self._free)
+        conflict = _conflict(match, values)
+        if conflict is not None and not _is_own(rule):
+            raise OptimizationError(conflict)
+        refusal = conflict or _open_shape(match, values, self._free)
         if refusal is None and self._watch is not None:
             refusal = self._watch.refusal(rule, match, values, builder.nodes, self._model)
         if refusal is not None:
@@ -259,13 +262,27 @@ def _check_replacement(match: Match, values: Sequence[Value], built: Sequence[No
     for node in built:
         if any(value in match.outputs for value in node.inputs):
             raise OptimizationError(f"the new node {node!r} reads the value that it replaces")
-    for old, new in zip(match.outputs, values, strict=True):
+    for new in values:
         if not isinstance(new, Value):
             raise OptimizationError(f"replace returned {new!r:.80}, expected a value such as op.Add(x, y) makes")
+
+
+def _conflict(match: Match, values: Sequence[Value]) -> str | None:
+    """Return that a replacement has another type or shape than what it replaces; None where not."""
+    for old, new in zip(match.outputs, values, strict=True):
         if _conflicts(old.dtype, new.dtype):
-            raise OptimizationError(f"the replacement of {old!r} has type {new.dtype}, expected {old.dtype}")
+            return f"the replacement of {old!r} has type {new.dtype}, expected {old.dtype}"
         if _differ(old, new, ()):
-            raise OptimizationError(f"the replacement of {old!r} has shape {_shown(new.shape)}, expected {_shown(old.shape)}")
+            return f"the replacement of {old!r} has shape {_shown(new.shape)}, expected {_shown(old.shape)}"
+    return None
+
+
+def _is_own(rule: Rule) -> bool:
+    """Return whether a rule is sardonyx's own: what its replacement contradicts is a node whose inputs do not fit each other.
+
+    Such a node is left to the provider, which says so; a rule of a user or a package is told that it is wrong.
+    """
+    return str(getattr(rule.pattern, "__module__", "")).startswith("sardonyx.optimize.")
 
 
 def _open_shape(match: Match, values: Sequence[Value], free: Collection[Dim]) -> str | None:
