@@ -7,7 +7,7 @@ from support.kernels import call
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.kernels.ranking import INSERTION
-from sardonyx.codegen.kernels.top_k import TopKParams, list_room, work_bytes, write_top_k
+from sardonyx.codegen.kernels.top_k import STATE_BYTES, TopKParams, list_room, work_bytes, write_top_k
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
@@ -24,13 +24,14 @@ def engine(target: Target) -> Engine:
     return engine
 
 
-def _run(engine: Engine, name: str, x: Array, k: int, inner: int = 1) -> tuple[Array, Array, int]:
+def _run(engine: Engine, name: str, x: Array, k: int, inner: int = 1, block: int = 2, together: int = 1) -> tuple[Array, Array, int]:
     rows, n = x.shape
     kind = F32 if x.dtype == np.float32 else I64
     room = min(n, list_room(max(k, 0)))
     values, positions = np.zeros((rows, max(k, 0)), x.dtype), np.zeros((rows, max(k, 0)), np.int64)
-    work, length, status = np.zeros(room * work_bytes(kind) + 8, np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64)
-    params = TopKParams(rows, n, inner, 2, 1, work.size // 8 * 8)
+    work_of_one = STATE_BYTES + room * work_bytes(kind)
+    work, length, status = np.zeros(together * work_of_one // 8), np.zeros(1, np.int64), np.zeros(1, np.int64)
+    params = TopKParams(rows, n, inner, block, together, work_of_one)
     call(engine, name, [x, values, positions, work, length, np.array([k]), status], params.words(), 0, params.tasks())
     if not status[0]:
         assert length[0] == k
@@ -58,6 +59,18 @@ def test_lengths_around_vectors(engine: Engine, n: int) -> None:
     for k in {1, n // 2, n}:
         wanted = np.argsort(x, axis=1, kind="stable")[:, :k]
         np.testing.assert_array_equal(_run(engine, "smallest", x, k)[1], wanted)
+
+
+@pytest.mark.parametrize("k", [3, 300])
+@pytest.mark.parametrize("together", [1, 2])
+def test_long_rows_are_several_tasks(engine: Engine, k: int, together: int) -> None:
+    """Each task goes on with the list of the one before, whether rows are ascending, descending or random."""
+    x = np.random.default_rng(3).integers(-(10**6), 10**6, (3, 600_001))
+    x[1].sort()
+    x[2] = -np.sort(x[2])
+    assert TopKParams(3, x.shape[1], 1, 1, together, 0).tasks() == 3 * (3 if together == 1 else 4)
+    wanted = np.argsort(x, axis=1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(_run(engine, "smallest", x, k, block=1, together=together)[1], wanted)
 
 
 def test_results_side_by_side(engine: Engine) -> None:

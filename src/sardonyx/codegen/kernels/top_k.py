@@ -3,6 +3,11 @@
 The first elements of a row fill a list, which is sorted and cut to k; after that only elements better than the k-th are added. A
 short list is kept in order; a longer one is sorted and cut again whenever it is full. So a row in random order costs O(n); one in
 adverse order costs O(n * k) where the list is short, and O(n) passes of the sort where it is longer.
+
+A long row is several tasks, one after another, of which each goes on with the list of the one before:
+
+    task        | part 0 of T rows | part 1 of the same | … | part 0 of the next T rows | …       T tasks run at a time
+    work        how many elements the list has | keys | places                                    of each of them
 """
 
 from __future__ import annotations
@@ -14,10 +19,14 @@ from sardonyx.codegen.emit.types import I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.kernels.ranking import INSERTION, Keys, each_lane, key_type, sort_key, write_sort
 
-__all__ = ["TopKParams", "list_room", "work_bytes", "write_top_k"]
+__all__ = ["STATE_BYTES", "TopKParams", "list_room", "work_bytes", "write_top_k"]
 
 X, VALUES, POSITIONS, WORK, LENGTH, COUNT, STATUS = range(7)
 """The buffers of the kernel; COUNT holds k, which LENGTH gets."""
+STATE_BYTES = 64
+"""Bytes before the list of a task."""
+_PART = 1 << 18
+"""Elements of a row that a task offers to the list."""
 
 
 def list_room(k: int) -> int:
@@ -45,15 +54,21 @@ class TopKParams:
     together: int
     """The most tasks that run at a time."""
     work: int
-    """Bytes of the lists of one task."""
+    """Bytes of the state and the lists of one task."""
+
+    @property
+    def parts(self) -> int:
+        """Of how many parts a row is, each of which is a task; 1 where a task has several rows."""
+        return max(-(-self.n // _PART), 1)
 
     def words(self) -> list[int]:
         """Return the parameters as the kernel reads them."""
-        return [self.rows, self.n, self.inner, self.block, self.together, self.work]
+        return [self.rows, self.n, self.inner, self.block, self.together, self.work, self.parts]
 
     def tasks(self) -> int:
         """Return how many tasks it is; at least one, since k is checked."""
-        return max(-(-self.rows // self.block), 1)
+        groups = max(-(-self.rows // self.block), 1)
+        return groups if self.parts == 1 else -(-groups // self.together) * self.together * self.parts
 
 
 def write_top_k(module: Module, symbol: str, kind: Type, *, largest: bool) -> None:
@@ -67,7 +82,7 @@ def write_top_k(module: Module, symbol: str, kind: Type, *, largest: bool) -> No
     """
     sort = write_sort(module, f"{symbol}_sort", key_type(kind))
     with module.kernel(symbol) as b:
-        rows, n, inner, block, together, work = (b.param(place) for place in range(6))
+        rows, n, inner, block, together, work, parts = (b.param(place) for place in range(7))
         k = b.buffer(COUNT, I64).load()
         valid = (k >= 0) & (k <= n)
         with b.when(~valid):
@@ -76,30 +91,50 @@ def write_top_k(module: Module, symbol: str, kind: Type, *, largest: bool) -> No
             b.buffer(LENGTH, I64).store(k)
         with b.when(valid & (k > 0)), b.loop(b.begin, b.end) as task:
             room = b.min(n, b.select(k <= INSERTION, k, k * 2))
-            lists = Keys(b, b.buffer(WORK, I32).at(task % together * (work // 4)), room, key_type(kind))
-            with b.loop(task * block, b.min((task + 1) * block, rows)) as row:
-                _select(b, sort, lists, b.buffer(X, kind).at(row * n), (n, k, room), largest=largest)
-                _store(b, lists.places, row, kind, (n, k, inner))
+            filled = b.buffer(WORK, I64).at(task % together * (work // 8))
+            lists = Keys(b, filled.at(STATE_BYTES // 8).of(I32), room, key_type(kind))
+            group, part = task // (together * parts) * together + task % together, task // together % parts
+            with b.loop(group * block, b.min((group + 1) * block, rows)) as row:
+                x = b.buffer(X, kind).at(row * n)
+                with b.when(part.eq(0)):
+                    _begin(b, lists, sort, x, room, largest=largest)
+                    filled.store(k)
+                share = (n - room + (parts - 1)) // parts
+                within = room + part * share, b.min(room + (part + 1) * share, n)
+                _select(b, sort, (lists, filled), x, (within, k, room), largest=largest)
+                with b.when(part.eq(parts - 1)):
+                    with b.when(filled.load() > k):
+                        lists.sort(sort, filled.load())
+                    _store(b, lists.places, row, kind, (n, k, inner))
 
 
-def _select(
-    b: Kernel, sort: Function, lists: Keys, x: Pointer, sizes: tuple[Register, Register, Register], *, largest: bool
-) -> None:
-    """Leave the first k elements of a row in the list."""
-    n, k, room = sizes
+def _begin(b: Kernel, lists: Keys, sort: Function, x: Pointer, room: Register, *, largest: bool) -> None:
+    """Fill the list with the first elements of a row, and sort it."""
     for i, span in b.vectors(0, room, lists.keys.element):
         lists.keys.store(sort_key(b, x.load(i, span), descending=largest), i, span)
         lists.places.store(b.iota(I32, span.lanes) + i.to(I32).splat(span.lanes), i, span)
     lists.sort(sort, room)
-    filled, worst = b.variable(k), b.variable(lists.keys.load(k - 1))
-    for i, span in b.vectors(room, n, lists.keys.element):
+
+
+def _select(
+    b: Kernel,
+    sort: Function,
+    state: tuple[Keys, Pointer],
+    x: Pointer,
+    sizes: tuple[tuple[Register, Register], Register, Register],
+    *,
+    largest: bool,
+) -> None:
+    """Have the list hold the first k elements of what it had and of those within a range of a row, and some others."""
+    (lists, kept), (within, k, room) = state, sizes
+    filled, worst = b.variable(kept.load()), b.variable(lists.keys.load(k - 1))
+    for i, span in b.vectors(*within, lists.keys.element):
         keys = sort_key(b, x.load(i, span), descending=largest)
         better = keys < worst.value
         better = better if span.mask is None else better & span.mask
         with each_lane(b, better) as lane:
             _offer(b, sort, lists, (keys if span.lanes == 1 else keys.lane(lane), i + lane), (k, room), filled, worst)
-    with b.when(filled.value > k):
-        lists.sort(sort, filled.value)
+    kept.store(filled.value)
 
 
 def _offer(

@@ -8,7 +8,7 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I64, Type
 from sardonyx.codegen.kernels.ranking import MOST_KEYS
-from sardonyx.codegen.kernels.top_k import TopKParams, list_room, work_bytes, write_top_k
+from sardonyx.codegen.kernels.top_k import STATE_BYTES, TopKParams, list_room, work_bytes, write_top_k
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
@@ -93,7 +93,7 @@ def top_k(low: Lowering, group: Group, spec: TopKSpec) -> None:
     results = [_result(low, node, number, most, length, spec) for number in (0, 1)]
     together = 1 if low.threads == 1 else _TASKS_PER_THREAD * low.threads
     room = n if spec.k is None else minimum(n, list_room(spec.k))
-    work = low.temporary(DataType.UINT8, (together, room * work_bytes(spec.kind)))
+    work = low.temporary(DataType.UINT8, (together, STATE_BYTES + room * work_bytes(spec.kind)))
     symbol = low.kernel(TopKKernel(spec.kind, spec.takes_largest))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
