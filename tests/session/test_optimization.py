@@ -12,7 +12,7 @@ from support.models import model
 from support.sessions import options_of
 
 import sardonyx as ort
-from sardonyx.errors import InvalidArgument, InvalidGraph, OptimizationError
+from sardonyx.errors import InvalidArgument, InvalidGraph, OptimizationError, SardonyxError
 from sardonyx.formats.onnx import load, save, to_bytes
 from sardonyx.ir import Model
 from sardonyx.optimize.contract import Context
@@ -98,6 +98,30 @@ def test_types_that_do_not_fit_are_the_models_fault(text: str, message: str) -> 
     """A rule that fails on them is not blamed: InvalidGraph names the node."""
     with pytest.raises(InvalidGraph, match=message):
         InferenceSession(to_bytes(model(text)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "graph(q: float[1, 2, 6]) -> (y) { y = com.microsoft.MultiHeadAttention(q, q, q) {num_heads = 0} }",
+        """graph(x: uint8[1, 2, 4], s: float[], b: float[12], z: uint8[]) -> (y) { w: uint8[4, 12] = ... 1
+        y = com.microsoft.QAttention(x, w, b, s, s, _, z, z) {num_heads = 0} }""",
+        """graph(x: float[1, 2, 4]) -> (y) { w: int8[1, 4, 400] = ... 1 r: int8[1, 2, 8] = ... 1 s: float[1] = [0.5]
+        z: int8[1] = [0] y = com.microsoft.DynamicQuantizeLSTM(x, w, r, _, _, _, _, _, s, z, s, z) {hidden_size = 100} }""",
+    ],
+    ids=["attention without heads", "quantized attention without heads", "another hidden size"],
+)
+def test_a_rule_of_our_own_never_fails_on_a_model_at_fault(text: str) -> None:
+    """The rule leaves the node alone, and the provider or the run says what is wrong."""
+    with pytest.raises(SardonyxError) as caught:
+        _run_with_ones(InferenceSession(to_bytes(model(text))))
+    assert not isinstance(caught.value, OptimizationError)
+
+
+def _run_with_ones(session: InferenceSession) -> None:
+    session.run(
+        None, {item.name: np.ones(item.shape, item.type[7:-1].replace("float", "float32")) for item in session.get_inputs()}
+    )
 
 
 def test_a_pass_that_raises_is_named_once() -> None:

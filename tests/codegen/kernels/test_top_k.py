@@ -24,7 +24,9 @@ def engine(target: Target) -> Engine:
     return engine
 
 
-def _run(engine: Engine, name: str, x: Array, k: int, inner: int = 1, block: int = 2, together: int = 1) -> tuple[Array, Array, int]:
+def _run(
+    engine: Engine, name: str, x: Array, k: int, inner: int = 1, block: int = 2, together: int = 1
+) -> tuple[Array, Array, int]:
     rows, n = x.shape
     kind = F32 if x.dtype == np.float32 else I64
     room = min(n, list_room(max(k, 0)))

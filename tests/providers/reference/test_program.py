@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from support.models import graph
 
 from sardonyx import errors
-from sardonyx.errors import InvalidArgument, InvalidGraph
+from sardonyx.cancellation import Cancellation, Flag, reset_cancellation, set_cancellation
+from sardonyx.dtypes import DataType
+from sardonyx.errors import InvalidArgument, InvalidGraph, RunTerminated
 from sardonyx.ir import Graph, SparseTensor, Tensor
 from sardonyx.provider import Body
+from sardonyx.providers.reference.algorithms.blocks import BLOCK_ELEMENTS, map_blocks
+from sardonyx.providers.reference.algorithms.cast_string import parse_strings, print_numbers
+from sardonyx.providers.reference.kernels.random import random_normal, random_uniform
 from sardonyx.providers.reference.program import ReferenceProgram, dense
 
 
@@ -123,3 +130,30 @@ def test_operators_that_only_move_may_be_called_as_they_are() -> None:
 def test_programs_that_compute_or_go_on_are_called_by_run_alone(text: str) -> None:
     """Of operators that compute, and of results that others read."""
     assert _program(text).plain_calls() is None
+
+
+def _convolve_transposed() -> None:
+    text = "graph(x: float[1, 1, 9], w: float[1, 1, 3]) -> (y) {\ny = ConvTranspose(x, w)\n}"
+    _program(text).run(None, [np.ones((1, 1, 9), np.float32), np.ones((1, 1, 3), np.float32)], (), None)
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda: print_numbers(np.arange(200), np.dtype(np.int64)),
+        lambda: parse_strings(np.array(["1"] * 200, object), DataType.INT64),
+        lambda: map_blocks(lambda x, out: np.copyto(out, x), np.zeros(100 * BLOCK_ELEMENTS, np.float32)),
+        lambda: random_normal(None, shape=(3,)),
+        lambda: random_uniform(None, shape=(3,)),
+        _convolve_transposed,
+    ],
+    ids=["print", "parse", "blocks", "normal", "uniform", "transposed convolution"],
+)
+def test_long_kernels_are_ended_between_their_blocks(work: Callable[[], object]) -> None:
+    """A run that is to end is ended in the middle of a node."""
+    token = set_cancellation(Cancellation(Flag(True), lambda: RunTerminated("ended")))
+    try:
+        with pytest.raises(RunTerminated):
+            work()
+    finally:
+        reset_cancellation(token)

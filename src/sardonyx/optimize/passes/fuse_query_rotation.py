@@ -89,7 +89,7 @@ def _splits_alike(rotation: Node, cos: Value | None, heads: int) -> bool:
     if x is None or cos is None or x.shape is None or cos.shape is None or len(x.shape) != 3 or len(cos.shape) != 2:
         return False
     hidden, half = x.shape[2], cos.shape[1]
-    if not isinstance(hidden, int) or not isinstance(half, int) or hidden % heads:
+    if not isinstance(hidden, int) or not isinstance(half, int) or heads < 1 or hidden % heads:
         return False
     if rotated:
         return rotated == 2 * half and RotaryEmbedding.of(rotation).heads == heads

@@ -79,7 +79,7 @@ def _width(value: Value, heads: int) -> int | None:
     """Return elements of all heads in (B, T, H x D) or (B, H, T, D); None where that is not known."""
     shape = value.shape or ()
     last = shape[-1] if shape else None
-    if not isinstance(last, int) or len(shape) not in (3, 4) or (len(shape) == 4 and shape[1] != heads):
+    if heads < 1 or not isinstance(last, int) or len(shape) not in (3, 4) or (len(shape) == 4 and shape[1] != heads):
         return None
     width = last if len(shape) == 3 else last * heads
     return width if width % heads == 0 and width > 0 else None

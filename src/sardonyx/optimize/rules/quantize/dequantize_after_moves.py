@@ -156,7 +156,7 @@ def _check_joined(match: Match) -> str | list[Node]:
     nodes = [_dequantization(value) for value in match.rest("parts")]
     found = [node for node in nodes if node is not None]
     scales = [scale_of(node) for node in found]
-    if len(found) < len(nodes) or any(scale is None or scale.dtype not in EIGHT_BITS for scale in scales):
+    if not found or len(found) < len(nodes) or any(scale is None or scale.dtype not in EIGHT_BITS for scale in scales):
         return "a part is no dequantized integer of 8 bits"
     first = scales[0]
     return (

@@ -56,8 +56,8 @@ def _projection_reason(node: Node) -> str | None:
     x, w, bias = (node.input(place) for place in range(3))
     if x is None or x.shape is None or len(x.shape) != 3 or w is None or w.shape is None or len(w.shape) != 2:
         return "the input has no three dimensions, or the weights are no matrix"
-    width = w.shape[1]
-    if not isinstance(width, int) or width % (3 * MicrosoftAttention.of(node).heads):
+    width, heads = w.shape[1], MicrosoftAttention.of(node).heads
+    if not isinstance(width, int) or heads < 1 or width % (3 * heads):
         return f"{width} columns are not those of queries, keys and values of one size"
     return None if bias is not None and bias.dtype is DataType.FLOAT else "the bias is not float"
 
