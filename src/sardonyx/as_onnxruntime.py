@@ -31,6 +31,9 @@ _OWN = ("capi", "backend")
 """Sub-packages of onnxruntime that sardonyx has, and that always are its own."""
 _TOOLS = {"quantization": "quantization", "tools": "tools", "transformers": "tools"}
 """Sub-packages of onnxruntime -> those of sardonyx that stand for them where no onnxruntime is installed."""
+_TYPES = "bart bert_keras bert_tf clip conformer gpt2 mmdit phi sam2 t5 tnlr unet vae"
+_ALIASES = {f"transformers.onnx_model_{name}": "tools.onnx_model_bert" for name in _TYPES.split()}
+"""Modules of onnxruntime that are parts of one of sardonyx."""
 _ANY = DistributionFinder.Context()
 """A search for every distribution."""
 
@@ -96,7 +99,7 @@ class _Finder(DistributionFinder):
         head, dot, tail = rest.partition(".")
         if package != _NAME or (head not in _OWN and not _stands_for(head)):
             return None
-        own = f"sardonyx.{_TOOLS.get(head, head)}{dot}{tail}"
+        own = f"sardonyx.{_ALIASES.get(rest) or f'{_TOOLS.get(head, head)}{dot}{tail}'}"
         found = importlib.util.find_spec(own)
         return found and ModuleSpec(fullname, _Loader(own), is_package=found.submodule_search_locations is not None)
 

@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 
+import sardonyx as ort
 from sardonyx.errors import InvalidArgument, ModelLoadCanceled, ModelLoadTimedOut, RunTerminated, RunTimedOut
 from sardonyx.session.options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
 
@@ -163,3 +164,23 @@ def test_a_size_beyond_64_bits_is_refused() -> None:
     """The message names the dimension."""
     with pytest.raises(InvalidArgument, match="the size of 'n' is a number of 64 bits"):
         SessionOptions().add_free_dimension_override_by_name("n", 2**63)
+
+
+def test_an_initializer_gets_one_value() -> None:
+    """A second one is an error, also where both come in one call; the same one again is none."""
+    options = SessionOptions()
+    value = np.zeros(2)
+    options.add_initializer("w", value)
+    options.add_initializer("w", value)
+    with pytest.raises(InvalidArgument, match="already been added: w"):
+        options.add_initializer("w", np.ones(2))
+    with pytest.raises(InvalidArgument, match="already been added: v"):
+        options.add_external_initializers(["v", "v"], [value, np.ones(2)])
+
+
+def test_a_policy_chooses_providers() -> None:
+    """It counts as such that were added."""
+    options = SessionOptions()
+    assert not options.has_providers()
+    options.set_provider_selection_policy(ort.OrtExecutionProviderDevicePolicy.PREFER_CPU)
+    assert options.has_providers()

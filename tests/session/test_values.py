@@ -53,3 +53,11 @@ def test_an_output_of_unknown_rank_stays_open() -> None:
 def test_arguments_can_be_members_of_sets() -> None:
     """Equal ones are one."""
     assert len({NodeArg("x", "tensor(float)", [1]), NodeArg("x", "tensor(float)", [1])}) == 1
+
+
+def test_metadata_can_be_changed() -> None:
+    """By who asked for it."""
+    metadata = metadata_of(model("graph(x: float[]) -> (x) {\n}"))
+    metadata.producer_name = "mine"
+    metadata.custom_metadata_map = {"a": "b"}
+    assert (metadata.producer_name, metadata.custom_metadata_map) == ("mine", {"a": "b"})

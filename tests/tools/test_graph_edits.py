@@ -136,7 +136,10 @@ main (bool c, float[2] x) => (float[2] y) {
     assert [node.op_type for node in graph.graph().node] == ["Exp", "If"]
 
 
-def test_calls_without_meaning_are_accepted() -> None:
-    """Nothing is inferred, so nothing is to be forgotten."""
-    _graph().clean_shape_infer()
-    _graph().disable_shape_inference()
+def test_declarations_of_values_inside_can_be_removed() -> None:
+    """Those of inputs and outputs stay."""
+    graph = _graph()
+    graph.model.graph.value_info.add().name = "a"
+    graph.clean_shape_infer()
+    assert not graph.model.graph.value_info
+    assert graph.model.graph.input

@@ -98,3 +98,15 @@ def test_a_capsule_of_bytes_is_known() -> None:
     assert ort.OrtValue.from_dlpack(to_dlpack(flags), True).numpy().tolist() == [True, False]
     with pytest.raises(TypeError, match="valid DLPack capsule"):
         is_dlpack_uint8_tensor(flags)
+
+
+def test_memory_of_another_package_can_be_written() -> None:
+    """What is written through one is seen through the other, also after the exporter's name is gone."""
+    torch = pytest.importorskip("torch")
+    tensor = torch.arange(3.0)
+    taken = from_dlpack(tensor)
+    taken[0] = 9
+    assert tensor.tolist() == [9, 1, 2]
+    assert taken.ctypes.data == tensor.data_ptr()
+    kept = from_dlpack(torch.full((1000,), 7.0))
+    assert kept.tolist() == [7.0] * 1000

@@ -130,7 +130,7 @@ def test_read_only_memory_is_not_updated() -> None:
     ("held", "kind"),
     [
         ([X, X], "seq(tensor(float))"),
-        ({"a": 1.0}, "map(string,tensor(double))"),
+        ({"a": 1.0}, "map(string,tensor(float))"),
         ({1: X}, "map(int64,tensor(float))"),
         (None, "optional()"),
     ],
@@ -171,3 +171,16 @@ def test_tensors_are_copied_pairwise() -> None:
     np.testing.assert_array_equal(target.numpy(), X)
     with pytest.raises(ort.InvalidArgument, match="1 sources for 0 destinations"):
         ort.copy_tensors([target], [])
+
+
+def test_a_sequence_of_tensors_has_their_type() -> None:
+    """As onnxruntime's; other values that are no tensors have none."""
+    assert ort.OrtValue.of([np.zeros(2, np.float32)]).element_type() == 1
+    with pytest.raises(ort.RuntimeException, match="element_type"):
+        ort.OrtValue.of([{"a": 1.0}]).element_type()
+
+
+def test_numbers_of_maps_are_floats() -> None:
+    """Those that a session returns are Python's."""
+    assert ort.OrtValue.of([{"a": 1.0}]).data_type() == "seq(map(string,tensor(float)))"
+    assert ort.OrtValue.of({1: 2}).data_type() == "map(int64,tensor(int64))"

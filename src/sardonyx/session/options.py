@@ -39,6 +39,7 @@ class SessionOptions(ConfigEntries):
         "_dimensions_by_denotation",
         "_dimensions_by_name",
         "_external_files",
+        "_has_policy",
         "_initializers",
         "_load_flag",
         "_passes",
@@ -110,6 +111,7 @@ class SessionOptions(ConfigEntries):
         self._dimensions_by_name: dict[str, int] = {}
         self._dimensions_by_denotation: dict[str, int] = {}
         self._device_choice: ChooseDevices | None = None
+        self._has_policy = False
         self._initializers: dict[str, Any] = {}
         self._external_files: dict[str, Array] = {}
         self._load_flag = Flag()
@@ -180,8 +182,13 @@ class SessionOptions(ConfigEntries):
         return Cancellation(self._load_flag, _load_canceled, timeout_ms, timed_out)
 
     def add_initializer(self, name: str, value: OnnxValue) -> None:
-        """Use `value` (an array, or anything with a `numpy` method) for the initializer `name` instead of the model's."""
-        self._initializers[as_text("name", name)] = value
+        """Use `value` (an array, or anything with a `numpy` method) for the initializer `name` instead of the model's.
+
+        Raises:
+            InvalidArgument: another value has been given for it.
+        """
+        if self._initializers.setdefault(as_text("name", name), value) is not value:
+            raise InvalidArgument(f"An OrtValue for this name has already been added: {name}; make other options for another value")
 
     def add_external_initializers(self, names: Iterable[str], values: Iterable[OnnxValue]) -> None:
         """Use `values` for the initializers `names`, one each; where the model has their data in files, these are not needed."""
@@ -361,12 +368,14 @@ class SessionOptions(ConfigEntries):
 
         if not isinstance(policy, OrtExecutionProviderDevicePolicy):
             raise TypeError(f"a policy is an OrtExecutionProviderDevicePolicy, got {policy!r:.100}")
+        self._has_policy = True
 
     def set_provider_selection_policy_delegate(self, delegate: ChooseDevices) -> None:
         """Have f(devices, model_metadata, runtime_metadata, max_selections) choose devices where a session names no providers."""
         if not callable(delegate):
             raise TypeError(f"set_provider_selection_policy_delegate takes a function, got {type(delegate).__name__}")
         self._device_choice = delegate
+        self._has_policy = True
 
     @property
     def device_choice(self) -> ChooseDevices | None:
@@ -374,8 +383,8 @@ class SessionOptions(ConfigEntries):
         return self._device_choice
 
     def has_providers(self) -> bool:
-        """Return whether `add_provider` was called."""
-        return bool(self._providers)
+        """Return whether `add_provider` was called, or a policy chooses providers."""
+        return bool(self._providers) or self._has_policy
 
     @property
     def providers(self) -> tuple[tuple[str, dict[str, str]], ...]:

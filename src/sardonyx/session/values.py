@@ -29,9 +29,9 @@ class NodeArg:
         return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape})"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(slots=True)
 class ModelMetadata:
-    """What a model's file says about itself."""
+    """What a model's file says about itself; changes are the caller's, the session's model stays as it is."""
 
     producer_name: str
     """The tool that wrote it."""

@@ -19,7 +19,14 @@ _RULES: Mapping[str, tuple[str, ...]] = {
     "enable_group_norm": ("fuse_group_norm",),
 }
 """Flag -> the rules, by our names or ONNX Runtime's, that do not run where it is off."""
-_ARGUMENTS = {f"disable_{flag.removeprefix('enable_')}": flag for flag in _RULES}
+_DIFFUSION = ("unet", "vae", "clip")
+"""The types that have flags of their own."""
+_DIFFUSION_FLAGS = (
+    *("enable_nhwc_conv", "enable_skip_group_norm", "enable_bias_splitgelu"),
+    *("enable_packed_qkv", "enable_packed_kv", "enable_bias_add"),
+)
+_FLAGS = (*_RULES, "enable_bias_skip_layer_norm", "enable_shape_inference", *_DIFFUSION_FLAGS)
+_ARGUMENTS = {f"disable_{flag.removeprefix('enable_')}": flag for flag in _FLAGS}
 
 
 class AttentionMaskFormat:
@@ -40,11 +47,22 @@ class AttentionOpType(enum.StrEnum):
     PagedAttention = "PagedAttention"
 
 
+_MASKS = {
+    "bert": AttentionMaskFormat.MaskIndexEnd,
+    "vit": AttentionMaskFormat.NoMask,
+    "qwen3": AttentionMaskFormat.NoMask,
+}
+"""Type -> the mask of its attentions."""
+
+
 class FusionOptions:
     """Flags, each True unless set otherwise; further attributes that scripts set are kept, without effect."""
 
     def __init__(self, model_type: str = "bert") -> None:
-        """Switch on what fits models of a type: all, but for the embedding's fusion in `clip`.
+        """Switch on what fits models of a type: all, but for the embedding's fusion in `clip` and `qwen3`.
+
+        Those of diffusion models (`unet`, `vae`, `clip`) have flags beyond these, which have no effect: `enable_nhwc_conv`,
+        `enable_skip_group_norm`, `enable_bias_splitgelu`, `enable_packed_qkv`, `enable_packed_kv` and `enable_bias_add`.
 
         Args:
             model_type: a type of `onnxruntime.transformers`, such as "bert".
@@ -82,10 +100,13 @@ class FusionOptions:
         """Accepted: as `use_multi_head_attention`."""
         self.group_norm_channels_last = True
         """Accepted: channels stay where they are."""
-        self.attention_mask_format = {"bert": AttentionMaskFormat.MaskIndexEnd}.get(model_type, AttentionMaskFormat.AttentionMask)
+        self.attention_mask_format = _MASKS.get(model_type, AttentionMaskFormat.AttentionMask)
         """Accepted: masks stay what they are, so that results do."""
         self.attention_op_type: AttentionOpType | None = None
         """Accepted: as `use_multi_head_attention`."""
+        if model_type in _DIFFUSION:
+            for flag in _DIFFUSION_FLAGS:
+                setattr(self, flag, True)
 
     def use_raw_attention_mask(self, use_raw_mask: bool = True) -> None:
         """Set `attention_mask_format` to a mask of all positions, or else to lengths."""
@@ -110,13 +131,29 @@ class FusionOptions:
         for argument, flag in _ARGUMENTS.items():
             parser.add_argument(f"--{argument}", action="store_true", help=f"without {flag.removeprefix('enable_')}")
         parser.add_argument("--enable_gelu_approximation", action="store_true", help="FastGelu in the place of Gelu")
+        parser.add_argument("--enable_gemm_fast_gelu", action="store_true", help="accepted")
+        parser.add_argument("--use_mask_index", action="store_true", help="accepted: masks stay what they are")
+        parser.add_argument("--use_raw_attention_mask", action="store_true", help="accepted: masks stay what they are")
+        parser.add_argument("--no_attention_mask", action="store_true", help="accepted: masks stay what they are")
+        parser.add_argument("--use_multi_head_attention", action="store_true", help="accepted: the graph decides")
+        parser.add_argument("--use_group_norm_channels_first", action="store_true", help="accepted: channels stay where they are")
 
     @staticmethod
     def parse(args: Namespace) -> FusionOptions:
-        """Return the options that a command line says."""
+        """Return the options that a command line says; what it does not mention is as for models of its type."""
         options = FusionOptions(getattr(args, "model_type", "bert"))
         for argument, flag in _ARGUMENTS.items():
-            if getattr(args, argument, False):
+            if getattr(args, argument, False) and hasattr(options, flag):
                 setattr(options, flag, False)
         options.enable_gelu_approximation = bool(getattr(args, "enable_gelu_approximation", False))
+        options.enable_gemm_fast_gelu = bool(getattr(args, "enable_gemm_fast_gelu", False))
+        options.use_multi_head_attention = bool(getattr(args, "use_multi_head_attention", False))
+        if options.model_type in _DIFFUSION and getattr(args, "use_group_norm_channels_first", False):
+            options.group_norm_channels_last = False
+        if getattr(args, "use_mask_index", False):
+            options.use_raw_attention_mask(False)
+        if getattr(args, "use_raw_attention_mask", False):
+            options.use_raw_attention_mask()
+        if getattr(args, "no_attention_mask", False):
+            options.disable_attention_mask()
         return options

@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats.protos import Message
-from sardonyx.tools.graph_queries import GraphQueries
+from sardonyx.tools.graph_matching import GraphMatching
 from sardonyx.tools.models import graphs_of
 
 __all__ = ["GraphEdits"]
 
 
-class GraphEdits(GraphQueries):
+class GraphEdits(GraphMatching):
     """An onnx.ModelProto that is changed in place, with the methods of onnxruntime's class OnnxModel for it."""
 
     def add_node(self, node: Message, graph_name: str | None = None) -> None:
@@ -103,7 +103,7 @@ class GraphEdits(GraphQueries):
 
     def remove_unused_constant(self) -> None:
         """Remove constants that nothing reads: nodes Constant of all graphs, and initializers."""
-        read = self.input_name_to_nodes().keys() | self.get_graphs_output_names().keys()
+        read = self.input_name_to_nodes().keys() | set(self.get_graphs_output_names())
         for graph in self.graphs():
             for node in [node for node in graph.node if node.op_type == "Constant" and node.output[0] not in read]:
                 graph.node.remove(node)
@@ -157,10 +157,8 @@ class GraphEdits(GraphQueries):
             self.graph_topological_sort(graph)
 
     def clean_shape_infer(self) -> None:
-        """Accept the call: nothing that was inferred is kept between calls."""
-
-    def disable_shape_inference(self) -> None:
-        """Accept the call: no method here infers shapes unless it says so."""
+        """Remove what the main graph declares of values inside."""
+        del self.model.graph.value_info[:]
 
 
 def _rename(names: Message, old: str, new: str) -> None:

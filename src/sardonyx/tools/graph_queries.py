@@ -3,18 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Protocol
 
 from sardonyx.dtypes import Array
 from sardonyx.formats.protos import Message
 from sardonyx.formats.tensor_file import array_of
 from sardonyx.tools.models import graphs_of
 
-__all__ = ["GraphQueries", "Makers", "Readers"]
+__all__ = ["GraphQueries", "InferredValues", "Makers", "Readers"]
 
 Readers = Mapping[str, Sequence[Message]]
 """Name of a value -> the nodes that read it."""
 Makers = Mapping[str, Message]
 """Name of a value -> the node that makes it."""
+
+_FIELDS = {
+    1: "f",
+    2: "i",
+    3: "s",
+    4: "t",
+    5: "g",
+    11: "sparse_tensor",
+    13: "tp",
+    6: "floats",
+    7: "ints",
+    8: "strings",
+    9: "tensors",
+    10: "graphs",
+    12: "sparse_tensors",
+    14: "type_protos",
+}
+"""Type of an onnx.AttributeProto -> the field that its value is in."""
+_LISTS = frozenset((6, 7, 8, 9, 10, 12, 14))
+
+
+class InferredValues(Protocol):
+    """What inference found, as `SymbolicShapeInferenceHelper` holds it."""
+
+    known_vi_: dict[str, Message]
+    """Name of a value -> its onnx.ValueInfoProto."""
 
 
 class GraphQueries:
@@ -37,9 +64,9 @@ class GraphQueries:
         """Return the main graph and those inside its nodes."""
         return list(graphs_of(self.model.graph))
 
-    def functions(self) -> list[Message]:
-        """Return the model-local functions."""
-        return list(self.model.functions)
+    def functions(self) -> list[list[Message]]:
+        """Return a list with one item, the list of the model-local functions, as onnxruntime does."""
+        return [list(self.model.functions)]
 
     def nodes(self) -> list[Message]:
         """Return the nodes of all graphs."""
@@ -57,13 +84,13 @@ class GraphQueries:
         """Return the first graph of a name, None where there is none."""
         return next((graph for graph in self.graphs() if graph.name == graph_name), None)
 
-    def get_graphs_input_names(self) -> dict[str, Message]:
-        """Return input -> the graph that declares it."""
-        return {value.name: graph for graph in self.graphs() for value in graph.input}
+    def get_graphs_input_names(self) -> list[str]:
+        """Return the names of the inputs of all graphs."""
+        return [value.name for graph in self.graphs() for value in graph.input]
 
-    def get_graphs_output_names(self) -> dict[str, Message]:
-        """Return output -> the graph that declares it."""
-        return {value.name: graph for graph in self.graphs() for value in graph.output}
+    def get_graphs_output_names(self) -> list[str]:
+        """Return the names of the outputs of all graphs."""
+        return [value.name for graph in self.graphs() for value in graph.output]
 
     def find_graph_input(self, input_name: str) -> Message | None:
         """Return an input of the main graph, None where there is none of this name."""
@@ -157,7 +184,7 @@ class GraphQueries:
         for node in self.get_nodes_by_op_type("Constant"):
             value = self.get_node_attribute(node, "value")
             if node.output[0] == output_name and value is not None:
-                return array_of(value.t)
+                return array_of(value)
         found = self.get_initializer(output_name)
         return None if found is None else array_of(found)
 
@@ -193,31 +220,46 @@ class GraphQueries:
             for dim in tensor_type.shape.dim
         ]
 
-    def get_dtype(self, name: str) -> int | None:
-        """Return the number of the type that a value declares or a constant has; None where the model states none."""
+    def get_dtype(self, name: str, symbolic_shape_helper: InferredValues | None = None) -> int | None:
+        """Return the number of the type that a value declares or a constant has; None where nothing states one.
+
+        Args:
+            name: the name of the value.
+            symbolic_shape_helper: what was inferred, for values that declare nothing.
+        """
         constant = self.get_initializer(name)
-        declared = self._declared(name)
+        declared = self._declared(name, symbolic_shape_helper)
         return constant.data_type if constant is not None else None if declared is None else declared.elem_type
 
-    def get_shape(self, name: str) -> list[int | str] | None:
-        """Return the shape that a value declares or a constant has; None where the model states none."""
+    def get_shape(self, name: str, symbolic_shape_helper: InferredValues | None = None) -> list[int | str] | None:
+        """Return the shape that a value declares or a constant has; None where nothing states one.
+
+        Args:
+            name: the name of the value.
+            symbolic_shape_helper: what was inferred, for values that declare nothing.
+        """
         constant = self.get_initializer(name)
         if constant is not None:
             return list(constant.dims)
-        declared = self._declared(name)
+        declared = self._declared(name, symbolic_shape_helper)
         return self.tensor_shape_to_list(declared) if declared is not None and declared.HasField("shape") else None
 
-    def _declared(self, name: str) -> Message | None:
+    def _declared(self, name: str, inferred: InferredValues | None) -> Message | None:
         for graph in self.graphs():
             for value in (*graph.input, *graph.output, *graph.value_info):
                 if value.name == name and value.type.HasField("tensor_type"):
                     return value.type.tensor_type
-        return None
+        known = None if inferred is None else inferred.known_vi_.get(name)
+        return None if known is None else known.type.tensor_type
 
     @staticmethod
     def get_node_attribute(node: Message, attribute_name: str) -> Message | None:
-        """Return the onnx.AttributeProto of a node, None where it has none of this name."""
-        return next((attribute for attribute in node.attribute if attribute.name == attribute_name), None)
+        """Return the value of a node's attribute: a number, bytes, a message, or a list of these; None where it has none."""
+        for attribute in node.attribute:
+            if attribute.name == attribute_name:
+                value = getattr(attribute, _FIELDS[attribute.type])
+                return list(value) if attribute.type in _LISTS else value
+        return None
 
     @staticmethod
     def input_index(node_output: str, child_node: Message) -> int:

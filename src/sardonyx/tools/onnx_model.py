@@ -6,8 +6,10 @@ import collections
 import os
 from typing import Any
 
+from sardonyx.errors import InvalidGraph
+from sardonyx.formats.protos import Message
 from sardonyx.tools.float16 import convert_float_to_float16
-from sardonyx.tools.graph_edits import GraphEdits
+from sardonyx.tools.graph_constants import GraphConstants
 from sardonyx.tools.models import save
 from sardonyx.tools.symbolic_shape_infer import SymbolicShapeInference
 
@@ -38,12 +40,20 @@ _NORMALIZATIONS = (
 )
 
 
-class OnnxModel(GraphEdits):
+class OnnxModel(GraphConstants):
     """An onnx.ModelProto, with the methods of onnxruntime's class that scripts call."""
 
     def get_opset_version(self) -> int:
-        """Return the version of ai.onnx that the model imports; 0 where it imports none."""
-        return next((int(item.version) for item in self.model.opset_import if item.domain in ("", "ai.onnx")), 0)
+        """Return the version of ai.onnx that the model imports.
+
+        Raises:
+            InvalidGraph: it imports none.
+        """
+        found = next((item for item in self.model.opset_import if item.domain in ("", "ai.onnx")), None)
+        if found is None:
+            known = ", ".join(item.domain for item in self.model.opset_import)
+            raise InvalidGraph(f"the model imports no version of ai.onnx, but of {known or 'nothing'}: it has no opset")
+        return int(found.version)
 
     def get_operator_statistics(self, include_domain: bool = False) -> dict[str, int]:
         """Return how many nodes there are of each operator, called "domain:Operator" outside ai.onnx where asked for."""
@@ -72,13 +82,29 @@ class OnnxModel(GraphEdits):
 
         Args:
             use_symbolic_shape_infer: accepted; types and shapes are always inferred.
-            kwargs: of `sardonyx.tools.float16.convert_float_to_float16`.
+            kwargs: of `sardonyx.tools.float16.convert_float_to_float16`; `keep_io_types` is True unless it is among them.
         """
-        self.model = convert_float_to_float16(self.model, **kwargs)
+        self.initialize(convert_float_to_float16(self.model, **{"keep_io_types": True, **kwargs}))
 
     def infer_shapes(self) -> None:
         """Have the model declare the types and shapes of its values."""
-        self.model = SymbolicShapeInference.infer_shapes(self.model)
+        self.initialize(SymbolicShapeInference.infer_shapes(self.model))
+
+    def convert_model_float32_to_float16(self, cast_input_output: bool = True) -> None:
+        """Make the model one in float16, as `convert_float_to_float16` does; the former name of onnxruntime's method."""
+        self.convert_float_to_float16(keep_io_types=cast_input_output)
+
+    @staticmethod
+    def save(
+        model: Message,
+        output_path: str | os.PathLike[str],
+        save_as_external_data: bool = False,
+        all_tensors_to_one_file: bool = True,
+        size_threshold: int = 1024,
+        convert_attribute: bool = False,
+    ) -> None:
+        """Write a model, as `save_model_to_file` does."""
+        save(model, output_path, external_data=True if save_as_external_data else None)
 
     def save_model_to_file(
         self,

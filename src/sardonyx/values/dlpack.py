@@ -139,7 +139,20 @@ def _array_of(capsule: object) -> Array:
             f"from_dlpack takes dense tensors in row-major order, got strides {array.strides} for shape {array.shape}"
         )
     DataType.from_numpy(array.dtype)
+    if not array.flags.writeable and not _capsule_name(capsule).endswith(b"versioned") and array.nbytes:
+        array = _shared(array)
     return array if narrow is None else array.view(narrow.numpy)
+
+
+def _shared(array: Array) -> Array:
+    """Return a writeable array of the same memory, which it keeps.
+
+    A capsule without a version cannot say that its memory must not be written, so NumPy takes it for such; exporters give none of
+    what they mean to keep.
+    """
+    memory: Any = (ctypes.c_byte * array.nbytes).from_address(array.ctypes.data)  # ctypes has no type that takes an attribute
+    memory.owner = array
+    return np.frombuffer(memory, array.dtype).reshape(array.shape)
 
 
 def _capsule_name(capsule: object) -> bytes:

@@ -265,7 +265,13 @@ class OrtValue:
         return str(self._type or "")
 
     def element_type(self) -> int:
-        """Return the number of the tensor's element type in TensorProto.DataType; raises RuntimeException for other values."""
+        """Return the number of the element type in TensorProto.DataType, of a tensor or a sequence of tensors.
+
+        Raises:
+            RuntimeException: the value is something else.
+        """
+        if isinstance(self._type, SequenceType) and isinstance(self._type.element, TensorType):
+            return int(self._type.element.dtype)
         if isinstance(self._value, SparseTensor):
             return int(DataType.from_numpy(self._value.values().dtype))
         return int(DataType.from_numpy(self._tensor("element_type").dtype))
@@ -364,7 +370,7 @@ def _type_of(value: OnnxValue) -> ValueType | None:
 def _map_type(value: Mapping[OnnxValue, OnnxValue]) -> MapType:
     key = next(iter(value), 0)
     first = next(iter(value.values()), np.zeros((), np.float32))
-    item = first if isinstance(first, (np.ndarray, list, dict)) else np.asarray(first)
+    item = first if isinstance(first, (np.ndarray, list, dict)) else np.asarray(first, np.float32 if type(first) is float else None)
     return MapType(DataType.STRING if isinstance(key, str) else DataType.INT64, _type_of(item))
 
 

@@ -89,7 +89,8 @@ class SparseTensor:
             raise errors.NotImplemented(f"sparse tensors lie on the CPU; {device} is not supported")
         made = cls.__new__(cls)
         made._shape, made._view = _checked_shape(shape), view
-        made._values = np.ascontiguousarray(values)
+        kept = np.ascontiguousarray(values)
+        made._values = kept.astype(object) if kept.dtype.kind in "UT" else kept
         DataType.from_numpy(made._values.dtype)
         return made
 

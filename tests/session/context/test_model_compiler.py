@@ -230,3 +230,34 @@ def test_models_that_share_are_compiled_one_after_another(source: Path) -> None:
     assert [item.name for item in source.parent.glob("*.bin")] == ["one.bin"]
     for name in ("one.onnx", "two.onnx"):
         np.testing.assert_array_equal(_result(source.with_name(name)), _result(source))
+
+
+def test_bytes_whose_programs_lie_in_a_file(source: Path, tmp_path: Path) -> None:
+    """In the folder and under the name that were set; a session finds them by a path in that folder."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    compiler = ort.ModelCompiler(ort.SessionOptions(), source)
+    compiler.set_ep_context_binary_information(folder, "encoder.onnx")
+    content = compiler.compile_to_bytes()
+    assert [path.name for path in folder.iterdir()] == ["encoder_ctx.bin"]
+    options = ort.SessionOptions()
+    options.add_session_config_entry("ep.context_file_path", str(folder / "any.onnx"))
+    x = np.ones((2, 64), np.float32)
+    np.testing.assert_array_equal(ort.InferenceSession(content, options).run(None, {"x": x})[0], _result(source))
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "message"),
+    [("", "a", "is empty"), (".", "", "is empty"), ("no/such", "a", "not a valid directory"), (".", "a/b", "without a folder")],
+)
+def test_places_of_programs_that_are_none(source: Path, folder: str, name: str, message: str) -> None:
+    """They are an error at once."""
+    with pytest.raises(errors.InvalidArgument, match=message):
+        ort.ModelCompiler(ort.SessionOptions(), source).set_ep_context_binary_information(folder, name)
+
+
+def test_a_model_of_another_kind() -> None:
+    """A number is neither a path nor bytes."""
+    model: Any = 3
+    with pytest.raises(TypeError, match="type 'int'"):
+        ort.ModelCompiler(ort.SessionOptions(), model)

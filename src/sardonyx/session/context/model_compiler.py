@@ -71,7 +71,11 @@ class ModelCompiler:
 
         Raises:
             InvalidArgument: there is no model, or weights have two places.
+            TypeError: the model is neither a path nor bytes.
         """
+        if not isinstance(input_model_path_or_bytes, (str, bytes, os.PathLike)):
+            kind = type(input_model_path_or_bytes).__name__
+            raise TypeError(f"input_model_path_or_bytes is a path or the bytes of a model: unable to load from type {kind!r}")
         if not input_model_path_or_bytes:
             raise InvalidArgument(f"the model to compile is the path of a file or its bytes, got {input_model_path_or_bytes!r}")
         if get_initializer_location_func is not None and external_initializers_file_path:
@@ -79,6 +83,7 @@ class ModelCompiler:
         self._output = ContextOutput(locate=_wrapped(get_initializer_location_func), replaces=True)
         self._model, self._embed, self._flags = input_model_path_or_bytes, embed_compiled_data_into_model, OrtCompileApiFlags(flags)
         self._providers = providers
+        self._binary: Path | None = None
         self._options = instance("sess_options", sess_options, SessionOptions).copy()
         if graph_optimization_level is not None:
             self._options.graph_optimization_level = graph_optimization_level
@@ -110,11 +115,38 @@ class ModelCompiler:
         """Write files again."""
         self._output = dataclasses.replace(self._output, write_data=None)
 
+    def set_ep_context_binary_information(self, output_directory: str | os.PathLike[str], model_name: str) -> None:
+        """Have `compile_to_bytes` and `compile_to_stream` put programs that are not embedded into a file.
+
+        A session that loads these bytes finds them where "ep.context_file_path" is a path in that folder. The file that
+        `compile_to_file` writes has its programs beside it in any case.
+
+        Args:
+            output_directory: the folder of that file, which exists.
+            model_name: what its name begins with; an extension is left off.
+
+        Raises:
+            InvalidArgument: there is no such folder, or the name is empty or has a folder in it.
+        """
+        folder = os.fspath(output_directory)
+        if not folder or not model_name:
+            raise InvalidArgument(f"output_dir or model_name is empty: output_directory={folder!r}, model_name={model_name!r}")
+        if not os.path.isdir(folder):
+            raise InvalidArgument(f"output_dir is not a valid directory: there is no folder {folder!r}")
+        if Path(model_name).name != model_name:
+            raise InvalidArgument(f"model_name is a name without a folder, got {model_name!r}; the folder is output_directory")
+        self._binary = Path(folder) / f"{Path(model_name).stem}_ctx.onnx"
+
     def compile_to_bytes(self) -> bytes:
         """Compile to the bytes of a model; raises Fail as `compile_to_file` does.
 
-        The model holds its programs, unless a callback stores them and they were not to be embedded.
+        The model holds its programs, unless they were not to be embedded and a callback or a file takes them.
         """
+        if self._binary is not None and not self._embed:
+            self._compile(self._binary, embed=False)
+            content = self._binary.read_bytes()
+            self._binary.unlink()
+            return content
         with without_fork():
             import tempfile
 

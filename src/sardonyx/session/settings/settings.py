@@ -424,8 +424,8 @@ def _affinities(entries: Mapping[str, str], threads: int) -> tuple[frozenset[int
 
 def _thread_counts(options: SessionOptions, entries: Mapping[str, str]) -> tuple[int, int]:
     """Return the threads of a step and of a run: the session's own numbers, or those of the process where it is to share these."""
-    intra_op = _threads("intra_op_num_threads", options.intra_op_num_threads) or keys.INTRA_THREADS.read(entries)
-    inter_op = _threads("inter_op_num_threads", options.inter_op_num_threads) or keys.INTER_THREADS.read(entries)
+    intra_op = _threads(options.intra_op_num_threads) or keys.INTRA_THREADS.read(entries)
+    inter_op = _threads(options.inter_op_num_threads) or keys.INTER_THREADS.read(entries)
     if not options.use_per_session_threads or not keys.OWN_THREADS.read(entries):
         shared = global_thread_counts()
         return shared[0] or intra_op, shared[1] or inter_op
@@ -440,10 +440,9 @@ def _severity(options: SessionOptions, entries: Mapping[str, str]) -> int:
     return level
 
 
-def _threads(name: str, asked: object) -> int:
-    if not str(asked).isdigit():
-        raise InvalidArgument(f"{name} is a number of at least 0, which leaves it open, got {asked!r}")
-    return int(str(asked))
+def _threads(asked: int) -> int:
+    """Return a number of threads; one below 0 leaves it open as 0 does, as in onnxruntime."""
+    return max(asked, 0)
 
 
 def _context(options: SessionOptions, entries: Mapping[str, str]) -> ContextSettings:
