@@ -32,7 +32,10 @@ _OWN = ("capi", "backend")
 _TOOLS = {"quantization": "quantization", "tools": "tools", "transformers": "tools"}
 """Sub-packages of onnxruntime -> those of sardonyx that stand for them where no onnxruntime is installed."""
 _TYPES = "bart bert_keras bert_tf clip conformer gpt2 mmdit phi sam2 t5 tnlr unet vae"
-_ALIASES = {f"transformers.onnx_model_{name}": "tools.onnx_model_bert" for name in _TYPES.split()}
+_ALIASES = {
+    **{f"transformers.onnx_model_{name}": "tools.onnx_model_bert" for name in _TYPES.split()},
+    **{f"quantization.{name}": "quantization.quantizers" for name in ("onnx_quantizer", "qdq_quantizer")},
+}
 """Modules of onnxruntime that are parts of one of sardonyx."""
 _ANY = DistributionFinder.Context()
 """A search for every distribution."""

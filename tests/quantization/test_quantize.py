@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from support.models import model
 from support.quantizing import CNN, PRODUCTS, images, numbers, operators, relative_error, saved
 
 import sardonyx as ort
 from sardonyx.errors import InvalidArgument, SardonyxError
+from sardonyx.formats.onnx import to_proto
 from sardonyx.quantization.quant_utils import CalibrationMethod, QuantFormat, QuantType
 from sardonyx.quantization.quantize import DynamicQuantConfig, StaticQuantConfig, quantize, quantize_dynamic, quantize_static
 
@@ -140,3 +142,18 @@ def test_dynamic_weights_have_8_bits(tmp_path: Path) -> None:
     """Others are refused."""
     with pytest.raises(InvalidArgument, match="QInt8 or QUInt8"):
         quantize_dynamic(saved(CNN, tmp_path), tmp_path / "int8.onnx", weight_type=QuantType.QInt4)
+
+
+def test_ranges_are_kept_in_a_file(tmp_path: Path) -> None:
+    """A second call reads them, needs no data, and writes the same; a file of another model is an error that names a tensor."""
+    graph = model("graph(x: float[n, 2]) -> (y: float[n, 2]) {\nw: float[2, 2] = [[1, 2], [3, 4]]\ny = MatMul(x, w)\n}")
+    given = to_proto(graph)
+    cache, first, second = tmp_path / "r.json", str(tmp_path / "1.onnx"), str(tmp_path / "2.onnx")
+    quantize_static(given, first, [{"x": np.float32([[1, -2]])}], calibration_cache_path=cache)
+    quantize_static(given, second, calibration_cache_path=cache)
+    assert Path(first).read_bytes() == Path(second).read_bytes()
+    other = to_proto(model("graph(z: float[n, 2]) -> (y: float[n, 2]) {\nw: float[2, 2] = [[1, 2], [3, 4]]\ny = MatMul(z, w)\n}"))
+    with pytest.raises(InvalidArgument, match="r.json.* no range of the tensor 'z'"):
+        quantize_static(other, second, calibration_cache_path=cache)
+    with pytest.raises(InvalidArgument, match="or an existing calibration_cache_path"):
+        quantize_static(given, second, calibration_cache_path=tmp_path / "none.json")

@@ -28,7 +28,9 @@ from sardonyx.quantization.matmul_nbits_quantizer import (
 from sardonyx.quantization.qdq_config import get_qdq_config
 from sardonyx.quantization.quant_utils import CalibrationMethod, QuantFormat, QuantizationMode, QuantType
 from sardonyx.quantization.quantize import DynamicQuantConfig, StaticQuantConfig, quantize, quantize_dynamic, quantize_static
+from sardonyx.quantization.quantizers import ONNXQuantizer, QDQQuantizer
 from sardonyx.quantization.shape_inference import quant_pre_process
+from sardonyx.quantization.tensors_data import load_tensors_data, save_tensors_data, write_calibration_table
 
 __all__ = [
     "CalibraterBase",
@@ -42,7 +44,9 @@ __all__ = [
     "LayerError",
     "MatMulNBitsQuantizer",
     "MinMaxCalibrater",
+    "ONNXQuantizer",
     "PercentileCalibrater",
+    "QDQQuantizer",
     "QuantFormat",
     "QuantType",
     "QuantizationMode",
@@ -52,8 +56,11 @@ __all__ = [
     "create_calibrator",
     "get_qdq_config",
     "layer_errors",
+    "load_tensors_data",
     "quant_pre_process",
     "quantize",
     "quantize_dynamic",
     "quantize_static",
+    "save_tensors_data",
+    "write_calibration_table",
 ]

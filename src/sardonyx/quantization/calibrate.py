@@ -13,7 +13,7 @@ from __future__ import annotations
 import abc
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +27,30 @@ from sardonyx.ops.infer import infer_graph
 from sardonyx.optimize.edit import Names, clone_model, overridable_values, tensor_of
 from sardonyx.quantization.histogram import Histogram
 from sardonyx.quantization.quant_utils import CalibrationMethod
+from sardonyx.quantization.tensors_data import (
+    CalibrationCacheEncoder,
+    TensorData,
+    TensorsData,
+    load_tensors_data,
+    save_tensors_data,
+)
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.tools.models import Given, read
 
 __all__ = [
     "CalibraterBase",
+    "CalibrationCacheEncoder",
     "CalibrationDataReader",
+    "CalibrationMethod",
     "EntropyCalibrater",
     "MinMaxCalibrater",
     "PercentileCalibrater",
     "TensorData",
     "TensorsData",
     "create_calibrator",
+    "load_tensors_data",
     "open_model",
+    "save_tensors_data",
 ]
 
 _FLOATS = (DataType.FLOAT, DataType.FLOAT16)
@@ -69,43 +80,6 @@ class CalibrationDataReader(abc.ABC):
     def set_range(self, start_index: int, end_index: int) -> None:
         """Give the feeds of these numbers only, where a subclass can."""
         raise NotImplementedError(f"{type(self).__name__} cannot give a part of its feeds")
-
-
-class TensorData:
-    """What calibration found of one tensor."""
-
-    def __init__(self, *, lowest: Array | float, highest: Array | float) -> None:
-        """Note its range."""
-        self.lowest, self.highest = np.asarray(lowest), np.asarray(highest)
-
-    @property
-    def range_value(self) -> tuple[Array, Array]:
-        """The least and the greatest value."""
-        return self.lowest, self.highest
-
-    def __repr__(self) -> str:
-        return f"TensorData(lowest={self.lowest}, highest={self.highest})"
-
-
-class TensorsData(Mapping[str, TensorData]):
-    """Tensor name -> what calibration found of it."""
-
-    def __init__(self, calibration_method: CalibrationMethod, data: Mapping[str, TensorData | tuple[Any, Any]]) -> None:
-        """Take what was found; a pair is (lowest, highest)."""
-        self.calibration_method = calibration_method
-        self.data = {
-            name: found if isinstance(found, TensorData) else TensorData(lowest=found[0], highest=found[1])
-            for name, found in data.items()
-        }
-
-    def __getitem__(self, name: str) -> TensorData:
-        return self.data[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.data)
-
-    def __len__(self) -> int:
-        return len(self.data)
 
 
 class CalibraterBase(abc.ABC):

@@ -11,7 +11,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,13 +25,14 @@ from sardonyx.ops.infer import infer_graph
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.passes.apply_rules import ApplyRules
 from sardonyx.quantization import dynamic
-from sardonyx.quantization.calibrate import TensorsData, create_calibrator
+from sardonyx.quantization.calibrate import create_calibrator
 from sardonyx.quantization.operators import OPERATOR_RULES
 from sardonyx.quantization.overrides import Override, hint, read_overrides
 from sardonyx.quantization.plan import MOVES, OTHERS, PRODUCTS, Plan, make_plan
 from sardonyx.quantization.qdq import QdqChoice, drop_unused, insert_qdq
 from sardonyx.quantization.quant_utils import CalibrationMethod, Grid, QuantFormat, QuantType, grid_of_range, grid_of_weights
 from sardonyx.quantization.shape_inference import prepared
+from sardonyx.quantization.tensors_data import TensorData, TensorsData, load_tensors_data, save_tensors_data
 from sardonyx.tools.models import Given
 
 __all__ = [
@@ -38,11 +40,16 @@ __all__ = [
     "DynamicQuantConfig",
     "Feeds",
     "StaticQuantConfig",
+    "checked_ranges",
+    "dynamic_model",
     "quantize",
     "quantize_dynamic",
     "quantize_static",
+    "static_model",
 ]
 
+RangesOf: TypeAlias = Callable[[Model, Plan, Mapping[str, Any]], "TensorsData"]
+"""Finds the ranges of a plan's activations; Any: options are of all kinds."""
 Feeds: TypeAlias = "Iterable[Mapping[str, OnnxValue]]"
 """Feeds, input name -> value; a CalibrationDataReader, or anything that gives them."""
 _OLDEST_OPSET, _OPSET_OF_HALF, _OPSET_OF_MORE_TYPES = 13, 19, 21
@@ -157,6 +164,30 @@ def quantize_dynamic(
         InvalidArgument: a type, an operator, a node or an option is not known, or a weight is not finite.
         SardonyxError: the model cannot be read, or is invalid.
     """
+    model = dynamic_model(
+        model_input,
+        op_types_to_quantize,
+        per_channel,
+        reduce_range,
+        weight_type,
+        nodes_to_quantize,
+        nodes_to_exclude,
+        extra_options,
+    )
+    _save(model, model_output, external=use_external_data_format)
+
+
+def dynamic_model(
+    model_input: Given,
+    op_types_to_quantize: Sequence[str] | None,
+    per_channel: bool,
+    reduce_range: bool,
+    weight_type: QuantType,
+    nodes_to_quantize: Sequence[str] | None,
+    nodes_to_exclude: Sequence[str] | None,
+    extra_options: Mapping[str, Any] | None,
+) -> Model:
+    """Return what `quantize_dynamic` writes; arguments and errors are its own."""
     if weight_type not in (QuantType.QInt8, QuantType.QUInt8):
         raise InvalidArgument(f"weights of dynamic quantization are QInt8 or QUInt8, got {weight_type}")
     options = _checked(extra_options, _DYNAMIC_OPTIONS)
@@ -178,7 +209,7 @@ def quantize_dynamic(
     dynamic.quantize_operators(
         model, operators, frozenset(nodes_to_quantize or ()), frozenset(nodes_to_exclude or ()), grid, per_channel=per_channel
     )
-    _save(model, model_output, external=use_external_data_format)
+    return model
 
 
 def quantize_static(
@@ -197,6 +228,7 @@ def quantize_static(
     calibrate_method: CalibrationMethod = CalibrationMethod.MinMax,
     calibration_providers: Sequence[str] | None = None,
     extra_options: Mapping[str, Any] | None = None,
+    calibration_cache_path: str | os.PathLike[str] | None = None,
 ) -> None:
     """Write a model whose activations and weights are quantized, by ranges found with calibration data.
 
@@ -218,13 +250,60 @@ def quantize_static(
         extra_options: ActivationSymmetric, WeightSymmetric, AddQDQPairToWeight, QuantizeBias, MinimumRealRange, MatMulConstBOnly,
             OpTypesToExcludeOutputQuantization, TensorQuantOverrides, and those of calibration: CalibTensorRangeSymmetric,
             CalibMovingAverage, CalibMovingAverageConstant, CalibPercentile.
+        calibration_cache_path: a file that keeps the ranges. Where it exists they are read from it, and the model is not run; else
+            they are written to it.
 
     Raises:
-        InvalidArgument: a type, an operator, a node or an option is not known, the data is missing or not finite.
+        InvalidArgument: a type, an operator, a node or an option is not known, the data is missing or not finite, or the file
+            lacks a tensor.
         SardonyxError: the model cannot be read or is invalid, or a feed does not fit.
     """
-    if calibration_data_reader is None:
-        raise InvalidArgument("static quantization needs calibration_data_reader: feeds that show the ranges of the tensors")
+    kept = None if calibration_cache_path is None else Path(calibration_cache_path)
+    known = load_tensors_data(kept) if kept is not None and kept.exists() else None
+    if calibration_data_reader is None and known is None:
+        raise InvalidArgument(
+            "static quantization needs calibration_data_reader, feeds that show the ranges of the tensors, or an existing"
+            " calibration_cache_path"
+        )
+
+    def ranges_of(model: Model, plan: Plan, options: Mapping[str, Any]) -> TensorsData:
+        if known is not None:
+            return checked_ranges(known, plan, f"calibration cache {str(kept)!r}")
+        found = _ranges(model, plan, calibration_data_reader or (), calibrate_method, calibration_providers, options)
+        if kept is not None:
+            save_tensors_data(found, kept)
+        return found
+
+    model = static_model(
+        model_input,
+        ranges_of,
+        quant_format,
+        op_types_to_quantize,
+        per_channel,
+        reduce_range,
+        activation_type,
+        weight_type,
+        nodes_to_quantize,
+        nodes_to_exclude,
+        extra_options,
+    )
+    _save(model, model_output, external=use_external_data_format)
+
+
+def static_model(
+    model_input: Given,
+    ranges_of: RangesOf,
+    quant_format: QuantFormat,
+    op_types_to_quantize: Sequence[str] | None,
+    per_channel: bool,
+    reduce_range: bool,
+    activation_type: QuantType,
+    weight_type: QuantType,
+    nodes_to_quantize: Sequence[str] | None,
+    nodes_to_exclude: Sequence[str] | None,
+    extra_options: Mapping[str, Any] | None,
+) -> Model:
+    """Return what `quantize_static` writes; arguments and errors are its own, but for `ranges_of`, which finds the ranges."""
     if activation_type.dtype in (DataType.INT4, DataType.UINT4):
         raise InvalidArgument(f"activations have 8 or 16 bits, got {activation_type}")
     options = _checked(extra_options, _STATIC_OPTIONS)
@@ -243,14 +322,14 @@ def quantize_static(
         without_outputs=options.get("OpTypesToExcludeOutputQuantization") or (),
     )
     overrides = read_overrides(options.get("TensorQuantOverrides"), model)
-    ranges = _ranges(model, plan, calibration_data_reader, calibrate_method, calibration_providers, options)
+    ranges = ranges_of(model, plan, options)
     rounding = _Rounding(activation_type, weight_type, per_channel, reduce_range, options, overrides, ranges)
     insert_qdq(model, plan, rounding.choice())
     if quant_format is QuantFormat.QOperator:
         infer_graph(model)
         ApplyRules(OPERATOR_RULES).run(model, Context())
         drop_unused(model)
-    _save(model, model_output, external=use_external_data_format)
+    return model
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -330,6 +409,17 @@ def _ranges(
         return calibrator.compute_data()
     except ValueError as error:
         raise InvalidArgument(str(error)) from error
+
+
+def checked_ranges(known: Mapping[str, TensorData], plan: Plan, origin: str) -> TensorsData:
+    """Return ranges that were given; raises InvalidArgument where one of the plan's activations is missing."""
+    missing = [value.name for value in plan.activations if value.name not in known]
+    if missing:
+        raise InvalidArgument(
+            f"{origin} has no range of the tensor {missing[0]!r} ({len(missing)} are missing): it was made for another model or"
+            " other operators; calibrate anew"
+        )
+    return known if isinstance(known, TensorsData) else TensorsData(CalibrationMethod.MinMax, known)
 
 
 def _opset_for(*types: QuantType) -> int:
