@@ -112,8 +112,9 @@ class GraphCasts(GraphEdits):
         readers = self.input_name_to_nodes().get(name, [])
         others = [node for node in readers if node.op_type != "Cast"]
         added = self._add_cast(graph_input, name, to=former) if others else None
-        for node in others if added is not None else ():
-            self.replace_node_input(node, name, added.output[0])
+        if added is not None:
+            for node in others:
+                self.replace_node_input(node, name, added.output[0])
         removed = []
         for node in (node for node in readers if node.op_type == "Cast"):
             if self.get_node_attribute(node, "to") == int(new_type) and self.find_graph_output(node.output[0]) is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from onnx import TensorProto
 
@@ -32,7 +34,7 @@ class GraphConstants(GraphCasts):
             raise InvalidArgument(f"the tensor {tensor.name!r} states no element type: there are no elements to compare")
         if tensor.data_type == TensorProto.STRING:
             return hash(tuple(item.decode("utf-8") for item in tensor.string_data))
-        return hash(array_of(tensor, base_dir).tobytes())
+        return hash(array_of(tensor, Path(base_dir)).tobytes())
 
     @staticmethod
     def has_same_value(

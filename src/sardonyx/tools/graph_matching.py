@@ -177,9 +177,10 @@ class GraphMatching(GraphQueries):
         """
         if edges is not None and len(edges) != len(child_op_types):
             raise InvalidArgument(f"there are {len(edges)} edges for {len(child_op_types)} operators: give one for each, or None")
-        for edge in edges or ():
-            if not isinstance(edge, tuple) or len(edge) != 2 or not all(isinstance(index, int) for index in edge):
-                raise InvalidArgument(f"an edge is a tuple of the indices of an output and of an input, got {edge!r}")
+        given: Sequence[object] = edges or ()
+        for pair in given:
+            if not isinstance(pair, tuple) or len(pair) != 2 or not all(isinstance(index, int) for index in pair):
+                raise InvalidArgument(f"an edge is a tuple of the indices of an output and of an input, got {pair!r}")
         readers = self.input_name_to_nodes() if input_name_to_nodes is None else input_name_to_nodes
         chain: list[Message] = []
         for position, op_type in enumerate(child_op_types):

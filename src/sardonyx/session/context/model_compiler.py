@@ -73,8 +73,9 @@ class ModelCompiler:
             InvalidArgument: there is no model, or weights have two places.
             TypeError: the model is neither a path nor bytes.
         """
-        if not isinstance(input_model_path_or_bytes, (str, bytes, os.PathLike)):
-            kind = type(input_model_path_or_bytes).__name__
+        given: object = input_model_path_or_bytes
+        if not isinstance(given, (str, bytes, os.PathLike)):
+            kind = type(given).__name__
             raise TypeError(f"input_model_path_or_bytes is a path or the bytes of a model: unable to load from type {kind!r}")
         if not input_model_path_or_bytes:
             raise InvalidArgument(f"the model to compile is the path of a file or its bytes, got {input_model_path_or_bytes!r}")
