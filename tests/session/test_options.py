@@ -8,7 +8,6 @@ import time
 import numpy as np
 import pytest
 
-import sardonyx as ort
 from sardonyx.errors import InvalidArgument, ModelLoadCanceled, ModelLoadTimedOut, RunTerminated, RunTimedOut
 from sardonyx.session.options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
 
@@ -176,11 +175,3 @@ def test_an_initializer_gets_one_value() -> None:
         options.add_initializer("w", np.ones(2))
     with pytest.raises(InvalidArgument, match="already been added: v"):
         options.add_external_initializers(["v", "v"], [value, np.ones(2)])
-
-
-def test_a_policy_chooses_providers() -> None:
-    """It counts as such that were added."""
-    options = SessionOptions()
-    assert not options.has_providers()
-    options.set_provider_selection_policy(ort.OrtExecutionProviderDevicePolicy.PREFER_CPU)
-    assert options.has_providers()

@@ -39,7 +39,6 @@ class SessionOptions(ConfigEntries):
         "_dimensions_by_denotation",
         "_dimensions_by_name",
         "_external_files",
-        "_has_policy",
         "_initializers",
         "_load_flag",
         "_passes",
@@ -111,7 +110,6 @@ class SessionOptions(ConfigEntries):
         self._dimensions_by_name: dict[str, int] = {}
         self._dimensions_by_denotation: dict[str, int] = {}
         self._device_choice: ChooseDevices | None = None
-        self._has_policy = False
         self._initializers: dict[str, Any] = {}
         self._external_files: dict[str, Array] = {}
         self._load_flag = Flag()
@@ -182,11 +180,7 @@ class SessionOptions(ConfigEntries):
         return Cancellation(self._load_flag, _load_canceled, timeout_ms, timed_out)
 
     def add_initializer(self, name: str, value: OnnxValue) -> None:
-        """Use `value` (an array, or anything with a `numpy` method) for the initializer `name` instead of the model's.
-
-        Raises:
-            InvalidArgument: another value has been given for it.
-        """
+        """Use `value` (an array, or what has a `numpy` method) for the initializer `name`; a second one is an InvalidArgument."""
         if self._initializers.setdefault(as_text("name", name), value) is not value:
             raise InvalidArgument(f"An OrtValue for this name has already been added: {name}; make other options for another value")
 
@@ -368,14 +362,12 @@ class SessionOptions(ConfigEntries):
 
         if not isinstance(policy, OrtExecutionProviderDevicePolicy):
             raise TypeError(f"a policy is an OrtExecutionProviderDevicePolicy, got {policy!r:.100}")
-        self._has_policy = True
 
     def set_provider_selection_policy_delegate(self, delegate: ChooseDevices) -> None:
         """Have f(devices, model_metadata, runtime_metadata, max_selections) choose devices where a session names no providers."""
         if not callable(delegate):
             raise TypeError(f"set_provider_selection_policy_delegate takes a function, got {type(delegate).__name__}")
         self._device_choice = delegate
-        self._has_policy = True
 
     @property
     def device_choice(self) -> ChooseDevices | None:
@@ -383,8 +375,8 @@ class SessionOptions(ConfigEntries):
         return self._device_choice
 
     def has_providers(self) -> bool:
-        """Return whether `add_provider` was called, or a policy chooses providers."""
-        return bool(self._providers) or self._has_policy
+        """Return whether `add_provider` was called."""
+        return bool(self._providers)
 
     @property
     def providers(self) -> tuple[tuple[str, dict[str, str]], ...]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from onnx import helper
 from support.ml_models import ml_session, native
 
 import sardonyx
@@ -109,3 +110,17 @@ def test_a_vector_is_one_row_to_a_normalizer():
     session = ml_session(text)
     assert native(session)
     np.testing.assert_array_equal(session.run(None, {"x": np.array([1, -3], np.float32)})[0], [0.25, -0.75])
+
+
+def test_lengths_give_the_nearest_floats() -> None:
+    """Trees that scikit-learn trained compare with what it divides in double."""
+    x = np.random.default_rng(7).uniform(0.1, 8, (200, 2)).astype(np.float32)
+    node = helper.make_node("Normalizer", ["x"], ["y"], norm="L2", domain="ai.onnx.ml")
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph([node], "g", [info("x", 1, [None, 2])], [info("y", 1, [None, 2])])
+    opsets = [helper.make_opsetid("", 15), helper.make_opsetid("ai.onnx.ml", 1)]
+    content = helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+    wide = x.astype(np.float64)
+    wanted = (wide / np.sqrt((wide * wide).sum(axis=1, keepdims=True))).astype(np.float32)
+    for provider in ("CPUExecutionProvider", "ReferenceExecutionProvider"):
+        np.testing.assert_array_equal(sardonyx.InferenceSession(content, providers=[provider]).run(None, {"x": x})[0], wanted)

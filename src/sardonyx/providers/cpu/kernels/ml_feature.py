@@ -148,13 +148,13 @@ _NORMS: Mapping[str, Callable[[ElementExpr], ElementExpr]] = {
 def claim_normalizer(node: Node) -> RowsSpec | str:
     """Return what a Normalizer divides rows by, or why it cannot be compiled.
 
-    Other types than float are computed with in double. Integers are multiplied by the inverse: no size of theirs is so small that
-    it has none.
+    Other types than float, and lengths of floats, are computed with in double, so that the nearest float results. Integers are
+    multiplied by the inverse: no size of theirs is so small that it has none.
     """
     x, norm = given(node.inputs[0]), node.text("norm", "MAX")
     if x.dtype not in _KEYS or len(shape_of(x)) not in (1, 2) or norm not in _NORMS:
         return f"norm={norm} of data of type {x.dtype} and shape {x.shape}"
-    element = argument(0, F32 if x.dtype is DataType.FLOAT else F64)
+    element = argument(0, F32).to(F64 if norm == "L2" else F32) if x.dtype is DataType.FLOAT else argument(0, F64)
     size = _NORMS[norm](element)
     divisor = OPERATORS["select"](size.eq(0), 1, size)
     is_integer = x.dtype in (DataType.INT32, DataType.INT64)

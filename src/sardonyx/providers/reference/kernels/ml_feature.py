@@ -68,7 +68,7 @@ def normalizer(_node: Call, data: Array, *, norm: str = "MAX") -> Array:
     """
     if data.ndim not in (1, 2):
         raise InvalidArgument(f"data has shape {data.shape}; expected (N, C) or (C,)")
-    numbers = _wide(data)
+    numbers = data.astype(np.float64) if norm == "L2" else _wide(data)
     if norm == "MAX":
         size = numbers.max(axis=-1, keepdims=True, initial=-np.inf)
     elif norm == "L1":
