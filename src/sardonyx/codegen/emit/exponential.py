@@ -16,10 +16,11 @@ from sardonyx.codegen.emit.values import Register
 __all__ = [
     "LN2_HIGH",
     "LN2_LOW",
+    "SIGMOID_UNIT",
     "clamp",
     "exp_below_zero",
+    "exp_of_sigmoid",
     "exp_scaled",
-    "exp_to_denormals",
     "exp_within",
     "expm1_below_zero",
     "polynomial",
@@ -67,8 +68,9 @@ def exp_scaled(b: Function, x: Register, exponent: int) -> Register:
 
 def exp_within(b: Function, x: Register) -> Register:
     """Return e^x for x in [-87, 88]."""
-    n, r = reduce_exp(b, x)
-    return (b.fma(r * r, polynomial(b, r, coefficients.EXP), r) + 1) * power_of_two(b, n.to(I32))
+    shifted, near = _reduce(b, x, 127)
+    scale = (shifted.bits_as(I32) << 23).bits_as(F32)
+    return b.fma(near, scale, scale)
 
 
 def exp_below_zero(b: Function, x: Register) -> Register:
@@ -77,12 +79,12 @@ def exp_below_zero(b: Function, x: Register) -> Register:
     Method: as exp, with one scaling step: n is rounded by adding 1.5 * 2^23 and 127, which leaves the exponent of 2^n in the low
     bits. Error: 1.2 ulp where the result is normal. 0 where it is not, at -inf too; NaN stays.
     """
-    shifted, near = _reduce_below_zero(b, b.max(x.like(-104.0), x), 127)
+    shifted, near = _reduce(b, b.max(x.like(-104.0), x), 127)
     scale = (b.max(shifted.bits_as(I32), _ROUNDER_BITS) << 23).bits_as(F32)
-    return (near + 1) * scale
+    return b.fma(near, scale, scale)
 
 
-def _reduce_below_zero(b: Function, x: Register, bias: int) -> tuple[Register, Register]:
+def _reduce(b: Function, x: Register, bias: int) -> tuple[Register, Register]:
     """Return a number whose low bits are n + bias, with x = n ln 2 + r, and e^r - 1."""
     shifted = b.fma(x, 1 / math.log(2), _ROUNDER + bias)
     n = shifted - (_ROUNDER + bias)
@@ -90,17 +92,22 @@ def _reduce_below_zero(b: Function, x: Register, bias: int) -> tuple[Register, R
     return shifted, b.fma(r * r, polynomial(b, r, coefficients.EXP), r)
 
 
-def exp_to_denormals(b: Function, x: Register) -> Register:
-    """Return the exponential of float32 numbers that are at most 0, down to the least denormal; method and error as exp_below_zero.
+SIGMOID_UNIT = 2.0**-24
+"""What `exp_of_sigmoid` multiplies by."""
 
-    A factor of 2^24 keeps numbers normal until the last multiplication, which rounds them.
+
+def exp_of_sigmoid(b: Function, x: Register) -> Register:
+    """Return e^x times SIGMOID_UNIT in float32, which neither overflows nor becomes denormal: x is moved into [-20, 104] first.
+
+    Beyond, SIGMOID_UNIT / (SIGMOID_UNIT + e^x SIGMOID_UNIT) is 1 or less than half the least denormal. Error: 1.2 ulp; NaN stays.
     """
-    shifted, near = _reduce_below_zero(b, b.max(x.like(-104.0), x), 127 + 24)
-    return (near + 1) * (shifted.bits_as(I32) << 23).bits_as(F32) * 2.0**-24
+    shifted, near = _reduce(b, clamp(b, x, -20.0, 104.0), 127 - 24)
+    scale = (shifted.bits_as(I32) << 23).bits_as(F32)
+    return b.fma(near, scale, scale)
 
 
 def expm1_below_zero(b: Function, x: Register) -> Register:
     """Return the exponential less 1 of float32 numbers that are at most 0; method and error as expm1, but zeros become 0."""
-    shifted, near = _reduce_below_zero(b, b.max(x.like(-20.0), x), 127)
+    shifted, near = _reduce(b, b.max(x.like(-20.0), x), 127)
     scale = (shifted.bits_as(I32) << 23).bits_as(F32)
     return b.fma(scale, near, scale - 1)

@@ -68,9 +68,6 @@ _LONG_SUM = 32 * CHAIN
 WIDE = WidePanels()
 """Panels of float32."""
 
-BLOCK_A = 1 << 18
-"""Elements of A in one block: they are gone through once for each panel."""
-
 BLOCK_ROWS, BLOCK_SIDES = 96, 1 << 15
 """Fewest rows of a task, and elements of A and C in it, where all panels stay in the second-level cache."""
 
@@ -186,13 +183,13 @@ PARAMS_COUNT = len(_PARAMS)
 
 
 def _pieces(target: Target, M: int, N: int, K: int) -> int:
-    """Return how many blocks of rows suit the second-level cache.
+    """Return how many blocks of rows suit the second-level cache, which keeps a block of A: it is gone through once for each panel.
 
     Where all panels stay in half of it, blocks are small: C is written, and read by an epilogue, by rows that follow one another.
     """
     is_small = tiling(target).panel < N and target.keeps(4 * N * K)
     rows = max(BLOCK_SIDES // (K + N), BLOCK_ROWS) if is_small else M
-    return max(-(-M * min(K, BLOCK_K) // BLOCK_A), -(-M // max(rows, 1)))
+    return max(-(-4 * M * min(K, BLOCK_K) // (target.cache_bytes // 2)), -(-M // max(rows, 1)))
 
 
 def row_pieces(target: Target, panels: int, panels_bytes: int, tasks: int) -> int:
