@@ -97,19 +97,26 @@ def test_threads_do_not_change_bits(engine: Engine) -> None:
 
 def test_the_cache_does_not_change_bits(engine: Engine) -> None:
     """Where all panels stay in it, rows are cut into more blocks, with the same numbers."""
-    a, b, M, N, K = _random(300, 64), _random(64, 200), 300, 200, 64
-    targets = [dataclasses.replace(engine.target, cache_bytes=size) for size in (1 << 15, 1 << 21)]
+    a, b, M, N, K = _random(300, 64), _random(64, 400), 300, 400, 64
+    targets = [dataclasses.replace(engine.target, cache_bytes=size) for size in (160 << 10, 1 << 21)]
     whole, blocks = (GemmParams.blocked(target, M, N, K) for target in targets)
     assert whole.tasks() == 1
     assert blocks.tasks() > 1
     assert _product(engine, a, b, whole).tobytes() == _product(engine, a, b, blocks).tobytes()
 
 
+def test_a_block_of_rows_stays_in_half_of_the_cache(engine: Engine) -> None:
+    """It is gone through once for each panel."""
+    target = dataclasses.replace(engine.target, cache_bytes=1 << 19)
+    params = GemmParams.blocked(target, 1000, 1000, 768)
+    assert 4 * params.block_m * params.block_k <= target.cache_bytes // 2
+
+
 def test_threads_share_panels_that_do_not_stay_in_the_cache(engine: Engine) -> None:
     """Each block of rows goes through all panels, so that there is one; where all panels stay, there is one for each task."""
     small, large = (
         GemmParams.blocked(dataclasses.replace(engine.target, cache_bytes=size), 100, 640, 64, threads=2)
-        for size in (1 << 15, 1 << 21)
+        for size in (1 << 16, 1 << 21)
     )
     assert (small.block_m >= 100, large.block_m >= 100) == (True, False)
     assert min(small.tasks(), large.tasks()) >= 2

@@ -1,12 +1,25 @@
 """How tiles cover a matrix."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from support.kernels import call
 
+from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import I32
-from sardonyx.codegen.kernels.tiles import Tiling, cover_columns, cover_rows, tile_spans
+from sardonyx.codegen.emit.types import F32, I32
+from sardonyx.codegen.emit.values import Register, Span
+from sardonyx.codegen.kernels.tiles import (
+    Cell,
+    Tiling,
+    cover_columns,
+    cover_rows,
+    finish_in_a_loop,
+    is_long,
+    tile_spans,
+    waits_in_memory,
+)
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 
@@ -38,3 +51,42 @@ def test_a_tiling_is_named_by_its_largest_tile() -> None:
     """Rows and columns."""
     shape = Tiling(16, ((4, _HEIGHTS), (1, (8, 1))))
     assert (shape.panel, shape.name) == (64, "6x64")
+
+
+@pytest.mark.parametrize(("height", "vectors"), [(6, 2), (4, 2), (3, 1), (2, 4), (1, 1)])
+def test_every_cell_is_finished_once(target: Target, height: int, vectors: int) -> None:
+    """However many rows are finished at a time."""
+    module, lanes = Module(target), target.lanes(32)
+    with module.kernel("finish") as b:
+
+        def row(i: Register) -> list[Cell]:
+            return [cell((i * vectors + j) * lanes) for j in range(vectors)]
+
+        def cell(place: Register) -> Cell:
+            data = b.buffer(0, F32)
+            return lambda: data.load(place, lanes) * 2.0 + 1.0, lambda value: data.store(value, place, lanes)
+
+        finish_in_a_loop(b, height, vectors, row)
+    engine = Engine(target)
+    engine.add(module)
+    sums = np.arange(height * vectors * lanes, dtype=np.float32)
+    data = sums.copy()
+    call(engine, "finish", [data], [])
+    np.testing.assert_array_equal(data, sums * 2 + 1)
+
+
+def _steps(count: int) -> Callable[..., Register]:
+    def epilogue(b: Function, sums: Register, row: Register, column: Register, span: Span) -> Register:
+        for _ in range(count):
+            sums = sums + sums
+        return sums
+
+    return epilogue
+
+
+def test_sums_wait_in_memory_sooner_where_registers_are_few(target: Target) -> None:
+    """A chain of 20 instructions is seen by few vectors at a time there; one of 50 is not worth writing for each anywhere."""
+    assert waits_in_memory(target, _steps(20)) == (target.registers < 32)
+    assert waits_in_memory(target, _steps(50))
+    assert is_long(target, _steps(50))
+    assert not is_long(target, _steps(20))

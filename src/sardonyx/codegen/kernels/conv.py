@@ -29,6 +29,7 @@ from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes
 from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS, Rows, Steps, fill_table, result_of, row_table
 from sardonyx.codegen.kernels.gemm import BLOCK_K, CHAIN, TASK_PRODUCTS, TASKS_PER_THREAD, Ahead, multiply, row_pieces
+from sardonyx.codegen.kernels.tiles import Cell, finish_in_a_loop, waits_in_memory
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass
@@ -42,7 +43,6 @@ __all__ = [
     "axes_of",
     "conv_tiling",
     "cover_rows",
-    "is_long",
     "pack_filters",
     "read_params",
     "share_ahead",
@@ -424,8 +424,8 @@ class ConvTile:
 
     def finish(self, epilogue: ConvEpilogue) -> None:
         """Store what the epilogue makes of the sums."""
-        long = is_long(self._b.target, epilogue, self._output.element)
-        self._wholly(lambda spans: self._finish_in_a_loop(epilogue, spans) if long else self._finish(epilogue, spans))
+        waits = waits_in_memory(self._b.target, epilogue, self._output.element)
+        self._wholly(lambda spans: self._put_down_and_finish(epilogue, spans) if waits else self._finish(epilogue, spans))
 
     def _wholly(self, store: Callable[[Sequence[Span]], None]) -> None:
         """Store under a mask; where masks are not free, without one where all channels are there."""
@@ -444,25 +444,21 @@ class ConvTile:
         for total, (place, channel), span in zip(self.sums, self._places, list(spans) * self.height, strict=True):
             self._output.store(epilogue(self._b, total.value, place, channel, span), place, span)
 
-    def _finish_in_a_loop(self, epilogue: ConvEpilogue, spans: Sequence[Span]) -> None:
-        b, lanes, output = self._b, self._lanes, self._output
+    def _put_down_and_finish(self, epilogue: ConvEpilogue, spans: Sequence[Span]) -> None:
+        b, output = self._b, self._output
+
+        def cell(place: Register, channel: Register, span: Span) -> Cell:
+            return lambda: epilogue(b, output.load(place, span), place, channel, span), lambda value: output.store(
+                value, place, span
+            )
+
+        def row(i: Register) -> list[Cell]:
+            steps = [j * self._lanes for j in range(self._vectors)]
+            start = self._start_of(i)
+            return [cell(start + step, self._column + step, span) for step, span in zip(steps, spans, strict=True)]
+
         self._store(spans)
-        with b.loop(0, self.height) as i:
-            for j, span in enumerate(spans):
-                place = self._start_of(i) + j * lanes
-                output.store(epilogue(b, output.load(place, span), place, self._column + j * lanes, span), place, span)
-
-
-_LONG = 40
-"""Instructions of an epilogue that are not worth writing once for each accumulator."""
-
-
-def is_long(target: Target, epilogue: ConvEpilogue, sums: Type = F32) -> bool:
-    """Return whether an epilogue of `sums` writes much, found by writing it to nowhere."""
-    b = Kernel(target, "nowhere")
-    lanes = target.lanes(sums.bits)
-    epilogue(b, b.const(sums.vector(lanes), 0), b.begin, b.begin, Span(lanes))
-    return len(b.lines) > _LONG
+        finish_in_a_loop(b, self.height, self._vectors, row)
 
 
 def steps_of(p: dict[str, Register]) -> Steps:

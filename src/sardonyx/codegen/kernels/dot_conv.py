@@ -36,12 +36,12 @@ from sardonyx.codegen.kernels.conv import (
     axes_of,
     conv_tiling,
     cover_rows,
-    is_long,
     read_params,
     steps_of,
 )
 from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS, MOST_ROWS, Rows, fill_table, result_of, row_table
 from sardonyx.codegen.kernels.narrowing import narrow_together
+from sardonyx.codegen.kernels.tiles import is_long
 from sardonyx.codegen.target import Target
 from sardonyx.lazy_dataclasses import dataclass
 

@@ -27,7 +27,7 @@ from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import I8, I32, I64, U8, U32, U64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import blocks, least
-from sardonyx.codegen.kernels.conv import ConvEpilogue, is_long
+from sardonyx.codegen.kernels.conv import ConvEpilogue
 from sardonyx.codegen.kernels.depthwise import (
     FEW_PLACES,
     PLACES,
@@ -38,6 +38,7 @@ from sardonyx.codegen.kernels.depthwise import (
     store_places,
 )
 from sardonyx.codegen.kernels.narrowing import narrow_together
+from sardonyx.codegen.kernels.tiles import is_long
 from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass
 

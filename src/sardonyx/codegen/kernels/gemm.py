@@ -30,10 +30,20 @@ from collections.abc import Callable, Mapping, Sequence
 from sardonyx.codegen.emit.bfloat_dots import dot2
 from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.module import Address, Kernel, Module
-from sardonyx.codegen.emit.types import F32, I64, Type
+from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.panels import LONGEST_CHAIN, Panels, WidePanels
-from sardonyx.codegen.kernels.tiles import Range, Tiling, cover_columns, cover_rows, tile_spans, tiling
+from sardonyx.codegen.kernels.tiles import (
+    Cell,
+    Range,
+    Tiling,
+    cover_columns,
+    cover_rows,
+    finish_in_a_loop,
+    tile_spans,
+    tiling,
+    waits_in_memory,
+)
 from sardonyx.codegen.target import Target
 from sardonyx.lazy_dataclasses import dataclass, replace
 
@@ -336,12 +346,17 @@ def _write_tile(
             for total, (i, j, span), (place, _) in zip(sums, tile, places, strict=True):
                 place.store(epilogue(b, total.value, m + i, n + j, span), 0, span)
 
-        def finish_in_a_loop(epilogue: Epilogue) -> None:
+        def put_down_and_finish(epilogue: Epilogue) -> None:
+            def row(i: Register) -> list[Cell]:
+                return [
+                    cell(c.at(i * p["ldc"] + j * shape.lanes), m + i, n + j * shape.lanes, span) for j, span in enumerate(spans)
+                ]
+
+            def cell(place: Pointer, i: Register, j: Register, span: Span) -> Cell:
+                return lambda: epilogue(b, place.load(0, span), i, j, span), lambda value: place.store(value, 0, span)
+
             put_down()
-            with b.loop(0, height) as i:
-                for j, span in enumerate(spans):
-                    place = c.at(i * p["ldc"] + j * shape.lanes)
-                    place.store(epilogue(b, place.load(0, span), m + i, n + j * shape.lanes, span), 0, span)
+            finish_in_a_loop(b, height, vectors, row)
 
         with b.loop(0, b.max(depth, 1), p["chain"]) as done:
             for total in sums:
@@ -369,21 +384,9 @@ def _write_tile(
             if epilogue is None:
                 put_down()
             else:
-                way = finish_in_a_loop if _is_long(module.target, epilogue, kind) else finish
+                way = put_down_and_finish if waits_in_memory(module.target, epilogue, kind) else finish
                 b.branch((k + done + length).eq(p["K"]), functools.partial(way, epilogue), put_down)
     return b
-
-
-_LONG = 40
-"""Instructions of an epilogue that are not worth writing once for each accumulator."""
-
-
-def _is_long(target: Target, epilogue: Epilogue, kind: Type) -> bool:
-    """Return whether an epilogue of sums of `kind` writes much, found by writing it to nowhere."""
-    b = Kernel(target, "nowhere")
-    lanes = target.lanes(kind.bits)
-    epilogue(b, b.const(kind.vector(lanes), 0.0), b.begin, b.begin, Span(lanes))
-    return len(b.lines) > _LONG
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,18 +3,43 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.folds import in_turns
+from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.target import Target
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["Range", "Tiling", "cover_columns", "cover_rows", "tile_spans", "tiling"]
+__all__ = [
+    "Cell",
+    "Range",
+    "Tiling",
+    "cover_columns",
+    "cover_rows",
+    "finish_in_a_loop",
+    "is_long",
+    "tile_spans",
+    "tiling",
+    "waits_in_memory",
+]
 
 Range = tuple[Register, Register]
 """First index, and the one after the last."""
+
+Cell = tuple[Callable[[], Register], Callable[[Register], None]]
+"""What makes a vector of C of the sums that wait there, and what stores it."""
+
+_LONG = 40
+"""Instructions of an epilogue that are not worth writing once for each accumulator."""
+
+_LONG_CHAIN = 12
+"""Instructions of an epilogue that wait for one another, of which a processor with few registers sees too few vectors at a time."""
+
+_SIDE_BY_SIDE = 6
+"""Vectors whose instructions are written in turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +78,7 @@ def tiling(target: Target, kind: Type = F32, columns: int | None = None) -> Tili
 
 
 def _tiling(target: Target, lanes: int) -> Tiling:
-    if target.registers >= 32:
+    if _has_many_registers(target):
         return Tiling(lanes, ((4, (6, 4, 2, 1)), (2, (8, 4, 1)), (1, (8, 4, 1))))
     if target.has_fma:
         return Tiling(lanes, ((2, (6, 4, 2, 1)), (1, (6, 3, 1))))
@@ -91,3 +116,41 @@ def tile_spans(b: Function, shape: Tiling, vectors: int, remaining: Register) ->
         return [whole] * vectors
     rest = remaining - (vectors - 1) * shape.lanes
     return [whole] * (vectors - 1) + [Span(shape.lanes, b.tail_mask(b.min(rest, shape.lanes), shape.lanes))]
+
+
+def is_long(target: Target, epilogue: Callable[..., Register], sums: Type = F32, most: int = _LONG) -> bool:
+    """Return whether an epilogue of `sums` writes more than `most` instructions, found by writing it to nowhere."""
+    b = Kernel(target, "nowhere")
+    lanes = target.lanes(sums.bits)
+    epilogue(b, b.const(sums.vector(lanes), 0), b.begin, b.begin, Span(lanes))
+    return len(b.lines) > most
+
+
+def waits_in_memory(target: Target, epilogue: Callable[..., Register], sums: Type = F32) -> bool:
+    """Return whether sums are put down before a loop applies the epilogue to them."""
+    return is_long(target, epilogue, sums, _LONG if _has_many_registers(target) else _LONG_CHAIN)
+
+
+def finish_in_a_loop(b: Function, height: int, vectors: int, row: Callable[[Register], Sequence[Cell]]) -> None:
+    """Finish the rows of a tile, whose sums are put down: where registers are few, several rows at a time, in turns.
+
+    Args:
+        b: the function to write into.
+        height: the rows of the tile.
+        vectors: the cells of a row.
+        row: returns the cells of a row of the tile.
+    """
+    if _has_many_registers(b.target):
+        with b.loop(0, height) as i:
+            for make, store in row(i):
+                store(make())
+        return
+    unit = next(unit for unit in range(max(_SIDE_BY_SIDE // vectors, 1), 0, -1) if height % unit == 0)
+    with b.loop(0, height, unit) as i:
+        cells = [cell for number in range(unit) for cell in row(i + number)]
+        for value, (_, store) in zip(in_turns(b, [make for make, _ in cells]), cells, strict=True):
+            store(value)
+
+
+def _has_many_registers(target: Target) -> bool:
+    return target.registers >= 32
