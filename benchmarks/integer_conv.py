@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 from gemm import Run, aligned
 
-from sardonyx.codegen.emit.dots import dot4, has_dot4
+from sardonyx.codegen.emit.dots import dot4, dot_pairs, has_dot4, has_pairs
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I32
 from sardonyx.codegen.run.jit import Engine
@@ -114,20 +114,21 @@ NETWORKS = {"resnet50": RESNET50, "mobilenet": MOBILENET_V2}
 def peak_run(target: Target) -> tuple[Run, int]:
     """Dot products on registers, and how many multiply-adds each vector of them is."""
     module, engine, lanes = Module(target), Engine(target), target.lanes(32)
-    chains = (24 if target.registers >= 32 else 12) if has_dot4(target) else 8
+    chains = (24 if target.registers >= 32 else 12) if has_dot4(target) or has_pairs(target) else 8
+    dot, bytes_ = (dot_pairs, 2) if has_pairs(target) else (dot4, 4)
     with module.kernel("peak") as b:
         x = b.buffer(0, I32).load(0, lanes)
         sums = [b.variable(x + place) for place in range(chains)]
         with b.loop(b.begin, b.end):
             for total in sums:
-                total.set(dot4(b, total.value, x, x))
+                total.set(dot(b, total.value, x, total.value if has_pairs(target) else x))
         result = sums[0].value
         for total in sums[1:]:
             result = result + total.value
         b.buffer(1, I32).store(result, 0, lanes)
     engine.add(module)
     data = aligned(np.zeros(16 * 64, np.float32))
-    return Run(engine, "peak", [data, data], [0], 10_000, 4 * lanes * chains * 10_000), 4 * lanes
+    return Run(engine, "peak", [data, data], [0], 10_000, bytes_ * lanes * chains * 10_000), bytes_ * lanes
 
 
 def runner_of(layer: Layer, provider: CpuProvider, *, signed: bool, weights_zero: int) -> Callable[[], object]:

@@ -15,11 +15,13 @@ import numpy as np
 from gemm import Run, aligned
 from integer_conv import peak_run
 
+from sardonyx.codegen.emit.dots import has_pairs
 from sardonyx.codegen.emit.expr import ElementExpr, argument, constant, round_saturated
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, I8, I32, U8
 from sardonyx.codegen.kernels.byte_panels import bytes_tiling, pack_bytes
-from sardonyx.codegen.kernels.quantized.byte_gemm import COLUMN, ByteGemmParams, ByteStore, write_byte_gemm
+from sardonyx.codegen.kernels.quantized.byte_gemm import COLUMN, ByteGemmParams, ByteStore, prepared_bytes, write_byte_gemm
+from sardonyx.codegen.kernels.quantized.pairs import cut_lanes
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, host_target
 
@@ -35,12 +37,12 @@ _SHAPES = [
 _SIDE = 4096
 
 
-def store_of(name: str) -> ByteStore:
+def store_of(name: str, target: Target) -> ByteStore:
     """What is stored: the sums, or numbers of 8 bits with a scale for each column."""
     if name == "sums":
-        return ByteStore(U8, I8, False, None, None, argument(0, I32), (), "")
+        return ByteStore(U8, I8, has_pairs(target), None, None, argument(0, I32), (), "")
     scaled: ElementExpr = argument(0, I32).to(F32) * argument(1, F32)
-    return ByteStore(U8, I8, False, None, None, round_saturated(scaled, constant(3, I32), U8), (F32,), COLUMN)
+    return ByteStore(U8, I8, has_pairs(target), None, None, round_saturated(scaled, constant(3, I32), U8), (F32,), COLUMN)
 
 
 def engine_of(target: Target, store: ByteStore) -> Engine:
@@ -62,10 +64,11 @@ def engine_of(target: Target, store: ByteStore) -> Engine:
 def product_run(engine: Engine, store: ByteStore, M: int, N: int, K: int) -> Run:
     """One product, in multiply-adds."""
     rng, width = np.random.default_rng(0), bytes_tiling(engine.target).panel
-    a = aligned(rng.integers(0, 256, (M, K)).astype(np.uint8))
-    b = aligned(pack_bytes(rng.integers(-128, 128, (K, N)).astype(np.int8), width))
+    row_bytes = prepared_bytes(engine.target, K) if store.is_prepared else K
+    a = aligned(rng.integers(0, 256, (M, row_bytes)).astype(np.uint8))
+    b = aligned(pack_bytes(rng.integers(-128, 128, (K, N)).astype(np.int8), width, cut=cut_lanes(engine.target)))
     c = aligned(np.zeros((M, N), np.int32 if store.expr.type == I32 else np.uint8))
-    params = ByteGemmParams.blocked(engine.target, M, N, K, row_bytes=K)
+    params = ByteGemmParams.blocked(engine.target, M, N, K, row_bytes=row_bytes)
     return Run(engine, "gemm", [a, b, c, *_scales(N)], params.words(), params.tasks(), M * N * K)
 
 
@@ -77,9 +80,10 @@ def row_run(engine: Engine, store: ByteStore, matrices: int) -> tuple[Run, Run]:
     """One row by a batch of matrices, and reading the same bytes; both in bytes."""
     rng, width = np.random.default_rng(0), bytes_tiling(engine.target).panel
     panels = pack_bytes(rng.integers(-128, 128, (_SIDE, _SIDE)).astype(np.int8), width)
-    b, a = aligned(np.repeat(panels[None], matrices, axis=0)), aligned(rng.integers(0, 256, _SIDE).astype(np.uint8))
+    row_bytes = prepared_bytes(engine.target, _SIDE) if store.is_prepared else _SIDE
+    b, a = aligned(np.repeat(panels[None], matrices, axis=0)), aligned(rng.integers(0, 256, row_bytes).astype(np.uint8))
     c = aligned(np.zeros((matrices, _SIDE), np.int32))
-    params = ByteGemmParams.blocked(engine.target, 1, _SIDE, _SIDE, row_bytes=_SIDE)
+    params = ByteGemmParams.blocked(engine.target, 1, _SIDE, _SIDE, row_bytes=row_bytes)
     row = Run(engine, "gemm", [a, b, c, *_scales(_SIDE)], params.words(), params.tasks(matrices), b.nbytes)
     groups = b.nbytes // matrices // engine.target.vector_bytes // 8
     return row, Run(engine, "read", [b, aligned(np.zeros(8 * 16, np.int32))], [groups], matrices, b.nbytes)
@@ -93,7 +97,7 @@ def main() -> None:
     parser.add_argument("--weights-mib", type=int, default=512)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    target, store = host_target(options.isa), store_of(options.store)
+    target, store = host_target(options.isa), store_of(options.store, host_target(options.isa))
     engine = engine_of(target, store)
     row, read = row_run(engine, store, max(1, options.weights_mib * (1 << 20) // _SIDE**2))
     runs = {"peak": peak_run(target)[0], "read": read, "row": row}

@@ -18,12 +18,20 @@ from sardonyx.codegen.kernels.byte_panels import (
     write_pack_bytes,
 )
 from sardonyx.codegen.kernels.pack import PackParams
+from sardonyx.codegen.kernels.quantized.pairs import cut_lanes
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, emulated_target, machine_target
 from sardonyx.dtypes import Array
 
 _KINDS = {U8: np.uint8, I8: np.int8}
-_EMULATED = [emulated_target("neon", ["dotprod"]), emulated_target("neon", ["i8mm"]), emulated_target("avx2", ["avxvnni"])]
+_EMULATED = [
+    emulated_target("neon", ["dotprod"]),
+    emulated_target("neon", ["i8mm"]),
+    emulated_target("avx2", ["avxvnni"]),
+    emulated_target("avx2", ["avx2"]),
+    emulated_target("avx512", ["avx512bw"]),
+    emulated_target("portable", ["none"]),
+]
 _TILES = emulated_target("amx", ["amx-tile", "amx-int8", "avx512vnni"])
 
 
@@ -80,7 +88,9 @@ def _check_packing(target: Target, kind: Type, is_transposed: bool) -> None:
     engine.add(module)
     for K, N in ((1, 1), (4, width), (7, width + 3), (33, 2 * width - 1), (0, 5), (6, 0)):
         batch = _matrix(kind, 2, N, K) if is_transposed else _matrix(kind, 2, K, N)
-        expected = np.stack([pack_bytes(b, width, group_unit(target), is_transposed=is_transposed) for b in batch])
+        expected = np.stack(
+            [pack_bytes(b, width, group_unit(target), cut=cut_lanes(target), is_transposed=is_transposed) for b in batch]
+        )
         packed = np.full((expected.size + width,), 7, np.int32)
         params = PackParams(K, N, *((1, K) if is_transposed else (N, 1)), K * N)
         call(engine, "pack", [batch, packed], params.words(), 0, params.tasks(width, 2))
@@ -94,9 +104,10 @@ def _check_product(target: Target, flips: bool) -> None:
     for K in (4, 12, 260):
         a, b = _matrix(other if flips else native, shape.tiles[0][1][0], K), _matrix(I8, K, shape.panel)
         a[0], b[:, 0] = np.iinfo(a.dtype).max, -128
+        rows_of = a.astype(np.int16) if cut_lanes(target) else a
         module = Module(target)
         with module.kernel("tile") as f:
-            rows = [f.buffer(0, U8).at(i * K).of(U32) for i in range(len(a))]
+            rows = [f.buffer(0, U8).at(i * (K * rows_of.itemsize)).of(U32) for i in range(len(a))]
             zero = f.const(I32.vector(shape.lanes), 0)
             sums = [f.variable(zero) for _ in range(len(a) * shape.tiles[0][0])]
             multiply_bytes(f, rows, f.buffer(1, I32).at(shape.panel), shape.panel, f.param(0), sums, flips=flips)
@@ -104,7 +115,7 @@ def _check_product(target: Target, flips: bool) -> None:
                 f.buffer(2, I32).store(total.value, place * shape.lanes, shape.lanes)
         engine, c = Engine(target), np.zeros((len(a), shape.panel), np.int32)
         engine.add(module)
-        call(engine, "tile", [a, pack_bytes(b, shape.panel), c], [K // 4])
+        call(engine, "tile", [rows_of, pack_bytes(b, shape.panel, cut=cut_lanes(target)), c], [K // 4])
         shift = left_shift(target, other) if flips else 0
         np.testing.assert_array_equal(c, (a.astype(np.int64) + shift) @ b.astype(np.int64))
 
@@ -123,7 +134,9 @@ def test_a_tile_is_exact_on_other_processors(emulated: Target, flips: bool) -> N
 
 
 def test_the_left_side_is_moved_to_what_the_instruction_takes() -> None:
-    """By half the range, up or down."""
+    """By half the range, up or down; pairs of 16 bits take any sign."""
+    vnni = machine_target("x86_64", ["avx2", "fma", "f16c", "avxvnni"])
     portable, arm = machine_target("x86_64", []), machine_target("aarch64", ["dotprod"])
-    assert [left_shift(portable, kind) for kind in (U8, I8)] == [0, 128]
+    assert [left_shift(vnni, kind) for kind in (U8, I8)] == [0, 128]
+    assert [left_shift(portable, kind) for kind in (U8, I8)] == [0, 0]
     assert [left_shift(arm, kind) for kind in (U8, I8)] == [-128, 0]

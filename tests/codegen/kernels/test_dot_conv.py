@@ -22,12 +22,19 @@ from sardonyx.codegen.kernels.dot_conv import (
     write_dot_conv,
 )
 from sardonyx.codegen.kernels.quantized.dot_filters import offset_places, pack_dot_filters, spare_bytes
+from sardonyx.codegen.kernels.quantized.pairs import cut_lanes
+from sardonyx.codegen.kernels.quantized.wide_rows import widens_rows
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, available_levels, emulated_target, host_target
 from sardonyx.dtypes import Array
 
 _RNG = np.random.default_rng(0)
-_TARGETS = [*map(host_target, available_levels()), emulated_target("amx", ["amx-tile", "amx-int8", "avx512vnni"])]
+_TARGETS = [
+    *map(host_target, available_levels()),
+    emulated_target("amx", ["amx-tile", "amx-int8", "avx512vnni"]),
+    emulated_target("avx2", ["avxvnni"]),
+    emulated_target("avx512", ["avx512bw"]),
+]
 
 
 @pytest.fixture(scope="module", params=_TARGETS, ids=lambda target: target.isa)
@@ -60,6 +67,10 @@ class _Case:
     def depth(self) -> int:
         """Elements of one run."""
         return int(self.w.shape[1]) * (self.w.shape[-1] if self.merged else 1)
+
+    def widens(self, target: Target) -> bool:
+        """Whether rows are widened first, on a target that multiplies pairs."""
+        return widens_rows(target, self.depth, prod(self.w.shape[1:]) // max(self.depth, 1))
 
     def places(self) -> list[int]:
         """The output's spatial sizes."""
@@ -122,7 +133,8 @@ def _run(target: Target, case: _Case, *, threads: int = 1, stored: type = np.int
     zeros = np.broadcast_to(np.asarray(case.w_zero, np.int64) + shift, (M,))
     factors = 0 if not zeros.any() else 1 if np.ndim(case.w_zero) == 0 else 2
     columns, width = M // case.groups, dot_tiling(target).panel
-    code = DotConvCode(case.w.ndim - 2, dot_widths(target, columns), any(case.pads), bool(signed), case.depth % 4, factors)
+    padded, widens = any(case.pads), case.widens(target)
+    code = DotConvCode(case.w.ndim - 2, dot_widths(target, columns), padded, bool(signed), case.depth % 4, factors, widens)
     engine, module = Engine(target), Module(target)
     if stored is np.int32:
         write_dot_conv(module, "conv", code, I32)
@@ -137,7 +149,9 @@ def _run(target: Target, case: _Case, *, threads: int = 1, stored: type = np.int
     guarded = np.full(prod(shape) + 64, 7, stored)
     arrays = [
         case.x,
-        pack_dot_filters(case.w, case.groups, width, case.depth, signed=not signed, spare=spare_bytes(target)),
+        pack_dot_filters(
+            case.w, case.groups, width, case.depth, signed=not signed, spare=spare_bytes(target), cut=cut_lanes(target)
+        ),
         guarded,
         np.full(max(case.depth, 1), case.x_zero, case.x.dtype),
         offset_places(offsets, case.groups, width),
@@ -177,6 +191,14 @@ def test_tails_of_output_channels(target: Target, M: int) -> None:
     case = _Case(_random(np.uint8, 1, 5, 4, 3), _random(np.int8, M, 3, 3, 3), pads=_PADDED)
     assert (_run(target, case) == case.exact()).all()
     assert (_run(target, case, stored=np.int8) == case.exact().astype(np.int8)).all()
+
+
+@pytest.mark.parametrize("x", [np.int8, np.uint8])
+@pytest.mark.parametrize("C", [1900, 2102])
+def test_rows_of_any_length(target: Target, x: type, C: int) -> None:
+    """Also longer ones than are widened at once."""
+    case = _Case(_random(x, 1, 3, 5, C), _random(np.int8, 20, C, 2, 2), w_zero=3)
+    assert (_run(target, case) == case.exact()).all()
 
 
 @pytest.mark.parametrize("W", [1, 2, 3, 4, 5, 6, 7, 8, 9, 13])
@@ -286,12 +308,12 @@ def test_a_long_epilogue_goes_in_a_loop(target: Target) -> None:
         return sums
 
     case = _Case(_random(np.uint8, 1, 5, 4, 8), _random(np.int8, 35, 8, 1, 1), x_zero=0)
-    code = DotConvCode(2, dot_widths(target, 35), False, False, 0, 0)
+    code = DotConvCode(2, dot_widths(target, 35), False, False, 0, 0, case.widens(target))
     engine, module, result = Engine(target), Module(target), np.empty((20, 35), np.int32)
     write_dot_conv(module, "conv", code, I32, slowly)
     engine.add(module)
     width, params = dot_tiling(target).panel, case.params(target)
-    packed = pack_dot_filters(case.w, 1, width, 8, signed=True, spare=spare_bytes(target))
+    packed = pack_dot_filters(case.w, 1, width, 8, signed=True, spare=spare_bytes(target), cut=cut_lanes(target))
     call(engine, "conv", [case.x, packed, result, case.x, offset_places(np.zeros(35), 1, width), result], params.words())
     expected = case.exact().reshape(20, 35)
     for _ in range(50):

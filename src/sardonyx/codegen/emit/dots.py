@@ -24,7 +24,7 @@ from sardonyx.codegen.emit.values import Register
 from sardonyx.codegen.target import Target
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["DOTS", "PAIRS", "Instruction", "dot4", "flip_sign", "has_dot4", "native_left", "sum_of_bytes"]
+__all__ = ["DOTS", "PAIRS", "Instruction", "dot4", "dot_pairs", "flip_sign", "has_dot4", "has_pairs", "native_left", "sum_of_bytes"]
 
 Write = Callable[[Function, Register, Register, Register], Register]
 """`write(b, total, left, right)`: total + the dot product of each lane."""
@@ -124,6 +124,11 @@ def has_dot4(target: Target) -> bool:
     return _find(DOTS, target, target.vector_bytes * 8) is not None
 
 
+def has_pairs(target: Target) -> bool:
+    """Return whether vectors of the target's width have an instruction for two int16, and none for four bytes."""
+    return not has_dot4(target) and _find(PAIRS, target, target.vector_bytes * 8) is not None
+
+
 def native_left(target: Target) -> Type:
     """Return what the left side of the target's dot product best is: U8, or I8 where the instruction takes that only."""
     found = _find(DOTS, target, target.vector_bytes * 8)
@@ -153,6 +158,12 @@ def dot4(b: Function, total: Register, left: Register, right: Register, left_typ
         half = left.like(_HALF_RANGE)
         return whole.write(b, whole.write(b, total, half, right), half, right)
     return total - whole.write(b, total.like(0), left.like(_SIGN_BITS), right)
+
+
+def dot_pairs(b: Function, total: Register, left: Register, right: Register) -> Register:
+    """Return total + the dot product of the two int16 in each lane of left and right, for a target that `has_pairs`; sums wrap."""
+    pairs = _find(PAIRS, b.target, _bits_of(total))
+    return (_sum_of_halves if pairs is None else pairs.write)(b, total, left, right)
 
 
 def flip_sign(lanes: Register) -> Register:

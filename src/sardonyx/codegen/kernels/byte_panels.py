@@ -13,6 +13,8 @@ B' and zb' likewise,
     sum over k of (A - za) (B - zb)  =  A' B'  -  za' sum of B'  -  zb' (sum of A'  -  K za')
 
 modulo 2^32. The sums of B' are stored beside it; those of A' are needed only where B has a zero point.
+
+Where the processor multiplies pairs of 16 bits instead, of any signs, A is widened rows and words are cut (`quantized.pairs`).
 """
 
 from __future__ import annotations
@@ -23,13 +25,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from sardonyx.codegen.emit.builder import Function, Variable
-from sardonyx.codegen.emit.dots import dot4, flip_sign, has_dot4, native_left
+from sardonyx.codegen.emit.dots import dot4, flip_sign, has_dot4, has_pairs, native_left
 from sardonyx.codegen.emit.matrix_tiles import TILE, has_byte_tiles
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import I32, I64, U8, U32, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.gemm import Ahead
 from sardonyx.codegen.kernels.pack import PACK_PARAMS, aligned_zeros
+from sardonyx.codegen.kernels.quantized.pairs import cut_lanes, cut_vector, cut_words, multiply_pairs
 from sardonyx.codegen.kernels.tiles import Tiling
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
@@ -64,7 +67,7 @@ _EXACT_ROWS = 128
 @functools.cache
 def bytes_tiling(target: Target) -> Tiling:
     """Return the tiles of int32 sums that fit the registers of `target`; without an instruction both sides are widened first."""
-    lanes, whole = target.lanes(32), has_dot4(target)
+    lanes, whole = target.lanes(32), has_dot4(target) or has_pairs(target)
     if target.registers >= 32:
         return Tiling(lanes, ((4, (6, 4, 2, 1) if whole else (4, 2, 1)), (2, (8, 4, 1) if whole else (4, 1)), (1, (8, 4, 1))))
     return Tiling(lanes, ((2, (6, 4, 2, 1) if whole else (3, 1)), (1, (6, 3, 1) if whole else (3, 1))))
@@ -86,26 +89,29 @@ def panel_words(K: int, width: int, unit: int = 1) -> int:
 
 
 def left_shift(target: Target, kind: Type) -> int:
-    """Return what is added to numbers of type `kind` (U8 or I8) so that they are the target's `native_left`: 0, 128 or -128."""
+    """Return what is added to numbers of type `kind` (U8 or I8) so that they are what the target takes: 0, 128 or -128."""
     wanted = native_left(target)
-    if kind == wanted:
+    if kind == wanted or has_pairs(target):
         return 0
     return HALF_RANGE if wanted == U8 else -HALF_RANGE
 
 
-def pack_bytes(matrix: Array, width: int, unit: int = 1, *, is_transposed: bool = False) -> Array:
+def pack_bytes(matrix: Array, width: int, unit: int = 1, *, cut: int = 0, is_transposed: bool = False) -> Array:
     """Return int32 panels [N / width][panel_words] of B[K, N], int8 or uint8; a copy.
 
     Args:
         matrix: B, or B transposed (N, K).
         width: columns of a panel.
         unit: of how many groups of rows panels have a multiple.
+        cut: how many words are cut together: the target's `cut_lanes`.
         is_transposed: whether `matrix` is (N, K).
     """
     N, K = matrix.shape if is_transposed else matrix.shape[::-1]
     packed = aligned_zeros((-(-N // width), 1 + groups_of(K, unit), width), np.int32)
     if K and N:
         (_store_columns if is_transposed else _store_rows)(packed, matrix)
+        for panel in packed if cut else ():
+            cut_words(panel[1:], cut)
     return packed.reshape(len(packed), panel_words(K, width, unit))
 
 
@@ -215,7 +221,8 @@ def _pack_columns(b: Kernel, K: Register, groups: Register, place: Pointer, widt
     ones, total = b.const(I32.vector(lanes), 0x01010101), b.variable(b.const(I32.vector(lanes), 0))
 
     def put(group: Register, word: Register) -> None:
-        place.store(word.bits_as(I32), (group + 1) * width, lanes)
+        stored = cut_vector(word) if cut_lanes(b.target) else word.bits_as(I32)
+        place.store(stored, (group + 1) * width, lanes)
         total.set(dot4(b, total.value, ones, word, native_left(b.target)))
 
     whole = K // 4
@@ -254,7 +261,8 @@ def multiply_bytes(
 
     Args:
         b: the function to write into.
-        rows: the address of each row of A, of U32, at the first k; all of each group is read, also behind the last k.
+        rows: the address of each row of A, of U32, at the first k; all of each group is read, also behind the last k. Rows are
+            widened where the target has `cut_lanes`.
         words: the panel's first group of words, of I32.
         width: words from one group to the next.
         groups: how many steps.
@@ -263,6 +271,9 @@ def multiply_bytes(
         flips: whether A is of the other sign than that, and the highest bits are to be turned: a little slower.
         ahead: what to fetch in the meantime.
     """
+    if cut_lanes(b.target):
+        multiply_pairs(b, rows, words, width, groups, sums, ahead=ahead)
+        return
     lanes, vectors, kind = sums[0].type.lanes, len(sums) // len(rows), left or native_left(b.target)
     with b.loop(0, groups) as group:
         for line in range(0 if ahead is None else ahead.lines):

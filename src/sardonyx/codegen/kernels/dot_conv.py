@@ -14,6 +14,9 @@ the other sign, 128 more or less, and so are their zero points. Where these are 
 
 A tile goes through the whole inner dimension: nothing but results is written. Rows, runs and parameters are those of `conv`.
 
+Where the processor multiplies pairs of 16 bits instead (`quantized.pairs`), rows are widened to these, as many as fit, before the
+panels are gone through; rows too long for that are widened as they are multiplied.
+
 Where the processor has matrix tiles, 16 rows and a panel are multiplied in those: 64 bytes of each row at a time are copied side by
 side, zeros behind the last of a run, and four tiles of the panel are read for four products.
 """
@@ -24,10 +27,10 @@ import contextlib
 from collections.abc import Mapping, Sequence
 
 from sardonyx.codegen.emit.builder import Function, Variable
-from sardonyx.codegen.emit.dots import dot4, has_dot4
+from sardonyx.codegen.emit.dots import dot4, dot_pairs, has_dot4, has_pairs
 from sardonyx.codegen.emit.matrix_tiles import TILE, Tiles, configured_tiles, has_byte_tiles, tile_dot
 from sardonyx.codegen.emit.module import Address, Kernel, Module
-from sardonyx.codegen.emit.types import I8, I32, I64, PTR, U8, U16, U32, Type
+from sardonyx.codegen.emit.types import I8, I16, I32, I64, PTR, U8, U32, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import blocks, least
 from sardonyx.codegen.kernels.conv import (
@@ -39,9 +42,18 @@ from sardonyx.codegen.kernels.conv import (
     read_params,
     steps_of,
 )
-from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS, MOST_ROWS, Rows, fill_table, result_of, row_table
-from sardonyx.codegen.kernels.narrowing import narrow_together
-from sardonyx.codegen.kernels.tiles import is_long
+from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS, MOST_ROWS, Rows, fill_table, row_table
+from sardonyx.codegen.kernels.gemm import Ahead
+from sardonyx.codegen.kernels.quantized.dot_tile import DotTile
+from sardonyx.codegen.kernels.quantized.pairs import multiply_pairs
+from sardonyx.codegen.kernels.quantized.wide_rows import (
+    WIDE_ELEMENTS,
+    last_bytes,
+    rows_at_once,
+    wide_pitch,
+    write_wide_row_sum,
+    write_widen,
+)
 from sardonyx.codegen.target import Target
 from sardonyx.lazy_dataclasses import dataclass
 
@@ -77,17 +89,19 @@ class DotConvCode:
     """Elements of a run after the last four: its depth modulo 4."""
     factors: int
     """FACTORS: 0 where there are none, 1 for one that all columns share, 2 for one for each column."""
+    widens: bool = False
+    """Whether rows are widened before they are multiplied: `quantized.wide_rows.widens_rows`."""
 
     @property
     def name(self) -> str:
         """The kernel's name without target and epilogue."""
-        flags = f"{'_padded' * self.padded}{'_factor' * (self.factors == 1)}{'_factors' * (self.factors == 2)}"
+        flags = f"{'_padded' * self.padded}{'_factor' * (self.factors == 1)}{'_factors' * (self.factors == 2)}{'_w' * self.widens}"
         return f"conv{self.rank}d_{'s8u8' if self.signed else 'u8s8'}_{'_'.join(map(str, self.widths))}_r{self.rest}{flags}"
 
 
 def dot_tiling(target: Target) -> ConvTiling:
     """Return the tiles that fit the registers of `target`; dot products that are made of others need more registers."""
-    if has_dot4(target):
+    if has_dot4(target) or has_pairs(target):
         return conv_tiling(target)
     lanes = target.lanes(32)
     if target.registers >= 32:
@@ -113,10 +127,10 @@ def write_dot_conv(module: Module, symbol: str, code: DotConvCode, output: Type,
         epilogue: what to store instead of the sums, which are int32.
     """
     shape = dot_tiling(module.target)
-    has_tiles = has_byte_tiles(module.target)
+    has_tiles, write_tile = has_byte_tiles(module.target), _write_wide_tile if code.widens else _write_tile
     parts = _Parts(
         {
-            (vectors, height): _write_tile(module, f"{symbol}_{height}x{vectors}", code, vectors, height, output, epilogue)
+            (vectors, height): write_tile(module, f"{symbol}_{height}x{vectors}", code, vectors, height, output, epilogue)
             for vectors in code.widths
             for height in shape.heights[vectors]
             if not has_tiles
@@ -126,11 +140,19 @@ def write_dot_conv(module: Module, symbol: str, code: DotConvCode, output: Type,
             for vectors in code.widths
             if has_tiles
         },
-        {height: _write_row_sums(module, f"{symbol}_rows{height}", code, height) for height in _SUM_HEIGHTS if code.factors},
+        {
+            height: _write_row_sums(module, f"{symbol}_rows{height}", code, height)
+            for height in _SUM_HEIGHTS
+            if code.factors and not code.widens
+        },
+        {height: _write_widen(module, f"{symbol}_widen{height}", code, height) for height in _SUM_HEIGHTS if code.widens},
+        write_wide_row_sum(module, f"{symbol}_sum") if code.factors and code.widens else None,
+        code.factors == 1,
     )
     with module.kernel(symbol) as b, configured_tiles(module, b) if has_tiles else contextlib.nullcontext():
         p, axes = read_params(b), axes_of(b, code.rank)
         table, sums = row_table(b, code.rank), b.stack(I32, BLOCK_ROWS + MOST_ROWS, align=64)
+        wide = b.stack(I16, WIDE_ELEMENTS, align=64) if code.widens else None
         blocks_rows, blocks_columns = blocks(p["rows"], p["block_rows"]), blocks(p["columns"], p["block_columns"])
         with b.loop(b.begin, b.end) as task:
             group, block = task // (blocks_rows * blocks_columns), task % (blocks_rows * blocks_columns)
@@ -141,8 +163,8 @@ def write_dot_conv(module: Module, symbol: str, code: DotConvCode, output: Type,
             for height, part in parts.row_sums.items():
                 with b.loop(*_rows_for(height, rows), height) as m:
                     b.call_part(part, table.at(m), sums.at(m))
-            write_block = _write_matrix_block if has_tiles else _write_block
-            write_block(b, shape, parts, _Block(table, sums, group, rows, left, right))
+            write_block = _write_matrix_block if has_tiles else _write_wide_block if code.widens else _write_block
+            write_block(b, shape, parts, _Block(table, sums, group, rows, left, right, wide))
 
 
 _SUM_HEIGHTS = (MOST_ROWS, 1)
@@ -163,6 +185,12 @@ class _Parts:
     """Vectors -> what computes 16 rows in matrix tiles, where there are such."""
     row_sums: Mapping[int, Kernel]
     """Height -> what adds up rows of the input."""
+    widen: Mapping[int, Kernel]
+    """Height -> what widens rows of the input."""
+    wide_sum: Kernel | None
+    """What adds up a widened row."""
+    has_factor: bool
+    """Whether it is multiplied by one number that all columns share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +203,8 @@ class _Block:
     rows: Register
     left: Register
     right: Register
+    wide: Pointer | None
+    """Memory for widened rows; then the rows themselves."""
 
 
 def _quads(p: Mapping[str, Register]) -> Register:
@@ -198,6 +228,24 @@ def _write_matrix_block(b: Kernel, shape: ConvTiling, parts: _Parts, block: _Blo
                     b.call_part(part, *addresses, block.group, n, place, count)
 
 
+def _write_wide_block(b: Kernel, shape: ConvTiling, parts: _Parts, block: _Block) -> None:
+    """Write one block of the output in registers, some rows at a time, which are widened first."""
+    p = read_params(b)
+    pitch, wide = wide_pitch(p), block.wide
+    assert wide is not None
+    most = rows_at_once(b, pitch, shape.heights[shape.vectors][0])
+    with b.loop(0, block.rows, most) as first:
+        rows = b.min(block.rows - first, most)
+        for height, part in parts.widen.items():
+            with b.loop(*_rows_for(height, rows), height) as m:
+                b.call_part(part, block.table.at(first + m), wide.at(m * pitch))
+        if parts.wide_sum is not None:
+            factor = b.buffer(FACTORS, I32).load() if parts.has_factor else b.const(I32, 1)
+            with b.loop(0, rows) as m:
+                b.call_part(parts.wide_sum, wide.at(m * pitch), block.sums.at(m), factor)
+        _write_block(b, shape, parts, _Block(block.table.at(first), block.sums, block.group, rows, block.left, block.right, wide))
+
+
 def _write_block(b: Kernel, shape: ConvTiling, parts: _Parts, block: _Block) -> None:
     """Write one block of the output in registers: panel by panel, the rows within."""
     p, tiles = read_params(b), parts.tiles
@@ -214,7 +262,8 @@ def _write_block(b: Kernel, shape: ConvTiling, parts: _Parts, block: _Block) -> 
                         with b.loop(top, bottom, height) as m:
                             place, panel = block.group * columns + n, first.at(n * length)
                             ahead = panel.at(length * shape.panel + (m - top) // height * share * p["runs"] * _quads(p))
-                            addresses = (block.table.at(m), block.sums.at(m), panel, ahead)
+                            addresses = [block.table.at(m), block.sums.at(m), panel, ahead]
+                            addresses += [] if block.wide is None else [block.wide.at(m * wide_pitch(p))]
                             b.call_part(tiles[width, height], *addresses, block.group, n, place, share)
 
 
@@ -281,6 +330,11 @@ def _rows(b: Kernel, table: Pointer, height: int, code: DotConvCode) -> Rows:
     return Rows(b, table, height, axes_of(b, code.rank), b.buffer(INPUT, element), border)
 
 
+def _write_widen(module: Module, symbol: str, code: DotConvCode, height: int) -> Kernel:
+    element = I8 if code.signed else U8
+    return write_widen(module, symbol, height, element, code.rest, lambda b, table: _rows(b, table, height, code))
+
+
 def _write_tile(
     module: Module, symbol: str, code: DotConvCode, vectors: int, height: int, output: Type, epilogue: ConvEpilogue | None
 ) -> Kernel:
@@ -292,7 +346,7 @@ def _write_tile(
         group, n, place, share = b.arguments
         p, rows = read_params(b), _rows(b, table, height, code)
         begins = _begin(b, code, row_sums, place, vectors, height, shape.lanes)
-        tile = _Tile(b, shape, table, vectors, height, group * p["columns"] + n, n, p["columns"] - n, begins)
+        tile = DotTile(b, shape, table, vectors, height, group * p["columns"] + n, n, p["columns"] - n, begins)
         quads, whole, step = _quads(p), p["depth"] // 4, 4 * shape.panel
         with b.loop(0, p["runs"]) as run:
             pointers = [row.of(U8) for row in rows.at(run, b.const(I64, 0))]
@@ -303,8 +357,27 @@ def _write_tile(
                 factors = [row.of(U32).load(k, align=1) for row in pointers]
                 _add_products(b, factors, begin.at(k * step), tile.sums, signed=code.signed)
             if code.rest:
-                factors = [_last_bytes(row.at(whole * 4), code.rest) for row in pointers]
+                factors = [last_bytes(row.at(whole * 4), code.rest) for row in pointers]
                 _add_products(b, factors, begin.at(whole * step), tile.sums, signed=code.signed)
+        tile.finish(output, epilogue)
+    return b
+
+
+def _write_wide_tile(
+    module: Module, symbol: str, code: DotConvCode, vectors: int, height: int, output: Type, epilogue: ConvEpilogue | None
+) -> Kernel:
+    """Write one tile of the output, of widened rows."""
+    shape = dot_tiling(module.target)
+    fetches = (vectors, height) == (shape.vectors, shape.heights[shape.vectors][0])
+    with module.part(symbol, Address(I64), Address(I32), Address(U8), Address(U8), Address(I16), I64, I64, I64, I64) as b:
+        table, row_sums, panel, ahead, wide = b.addresses
+        group, n, place, share = b.arguments
+        p = read_params(b)
+        begins = _begin(b, code, row_sums, place, vectors, height, shape.lanes)
+        tile = DotTile(b, shape, table, vectors, height, group * p["columns"] + n, n, p["columns"] - n, begins)
+        groups, near = p["runs"] * _quads(p), Ahead(ahead, share) if fetches else None
+        rows, right = [wide.at(i * wide_pitch(p)) for i in range(height)], U8 if code.signed else I8
+        multiply_pairs(b, rows, panel.of(I32), shape.panel, groups, tile.sums, right=right, ahead=near)
         tile.finish(output, epilogue)
     return b
 
@@ -347,7 +420,7 @@ def _write_matrix_tile(
         sums = b.stack(I32, TILE * shape.panel, align=64)
         for j in range(vectors):
             tiles.store(j, sums.at(j * TILE), wide)
-        tile = _Tile(b, shape, table, vectors, 0, group * p["columns"] + n, n, p["columns"] - n, [])
+        tile = DotTile(b, shape, table, vectors, 0, group * p["columns"] + n, n, p["columns"] - n, [])
         with b.loop(0, count) as i:
             begins = _begin(b, code, row_sums.at(i), place, vectors, 1, shape.lanes)
             totals = [sums.load(i * shape.panel + j * shape.lanes, shape.lanes) + begin for j, begin in enumerate(begins)]
@@ -369,17 +442,12 @@ def _begin(
     return [offset + total * factor for total in sums for offset, factor in zip(offsets, factors, strict=True)]
 
 
-def _last_bytes(row: Pointer, count: int) -> Register:
-    """Return the last bytes of a run, at most three, as the first ones of four; nothing after them is read."""
-    if count == 1:
-        return row.load().to(U32)
-    both = row.of(U16).load(align=1).to(U32)
-    return both if count == 2 else both | (row.load(2).to(U32) << 16)
-
-
 def _add_products(b: Function, factors: Sequence[Register], panel: Pointer, sums: Sequence[Variable], *, signed: bool) -> None:
     """Add the dot products of four bytes of each row with one vector of a panel's row after the other."""
     lanes, vectors = sums[0].type.lanes, len(sums) // len(factors)
+    if has_pairs(b.target):
+        _add_pairs(b, factors, panel, sums, signed=signed)
+        return
     columns = [panel.of(U32).load(j * lanes, lanes) for j in range(vectors)]
     for i, factor in enumerate(factors):
         row = factor.splat(lanes)
@@ -387,73 +455,15 @@ def _add_products(b: Function, factors: Sequence[Register], panel: Pointer, sums
             total.set(dot4(b, total.value, column, row) if signed else dot4(b, total.value, row, column))
 
 
-class _Tile:
-    """The accumulators of one tile, and its elements in the output."""
-
-    def __init__(
-        self,
-        b: Kernel,
-        shape: ConvTiling,
-        table: Pointer,
-        vectors: int,
-        height: int,
-        column: Register,
-        n: Register,
-        remaining: Register,
-        begins: Sequence[Register],
-    ) -> None:
-        self._b, self._lanes, self._table = b, shape.lanes, table
-        self._vectors, self._height, self._column, self._n, self._remaining = vectors, height, column, n, remaining
-        left = least(b, remaining - (vectors - 1) * shape.lanes, b.const(I64, shape.lanes))
-        self._spans = [Span(shape.lanes)] * (vectors - 1) + [Span(shape.lanes, b.tail_mask(left, shape.lanes))]
-        self.sums = [b.variable(begin) for begin in begins]
-
-    def finish(self, output: Type, epilogue: ConvEpilogue | None) -> None:
-        """Store what the epilogue makes of the sums, under a mask; where masks are not free, without one where all is there."""
-        b, lanes = self._b, self._lanes
-        store = self._in_a_loop if epilogue is not None and is_long(b.target, epilogue, I32) else self._one_by_one
-        result = b.buffer(OUTPUT, output)
-        if b.target.has_masks:
-            store(result, epilogue, self._spans)
-            return
-        whole = [Span(lanes)] * self._vectors
-        b.branch(
-            self._remaining >= self._vectors * lanes,
-            lambda: store(result, epilogue, whole),
-            lambda: store(result, epilogue, self._spans),
-        )
-
-    def _one_by_one(self, result: Pointer, epilogue: ConvEpilogue | None, spans: Sequence[Span]) -> None:
-        for i in range(self._height):
-            self._store_row(result, epilogue, spans, i, [total.value for total in self.sums[i * len(spans) :][: len(spans)]])
-
-    def store_row(self, result: Pointer, epilogue: ConvEpilogue | None, i: Register, sums: Sequence[Register]) -> None:
-        """Store what the epilogue makes of the sums of a row; masks are free where there are matrix tiles."""
-        self._store_row(result, epilogue, self._spans, i, sums)
-
-    def _in_a_loop(self, result: Pointer, epilogue: ConvEpilogue | None, spans: Sequence[Span]) -> None:
-        b, lanes = self._b, self._lanes
-        kept = b.stack(I32, lanes * len(self.sums), align=64)
-        for number, total in enumerate(self.sums):
-            kept.store(total.value, number * lanes, lanes)
-        with b.loop(0, self._height) as i:
-            row = kept.at(i * (lanes * len(spans)))
-            self._store_row(result, epilogue, spans, i, [row.load(j * lanes, lanes) for j in range(len(spans))])
-
-    def _store_row(
-        self, result: Pointer, epilogue: ConvEpilogue | None, spans: Sequence[Span], i: Register | int, sums: Sequence[Register]
-    ) -> None:
-        b, lanes, start = self._b, self._lanes, result_of(self._table, i) + self._n
-        positions = [(start + j * lanes, self._column + j * lanes, span) for j, span in enumerate(spans)]
-        is_whole = all(span.mask is None for span in spans)
-        packed = narrow_together(b, epilogue, sums, positions) if b.target.has_masks or is_whole else None
-        if packed is not None:
-            result.store(packed, start, Span(packed.type.lanes, None if is_whole else self._mask(packed.type.lanes)))
-            return
-        for total, (place, channel, span) in zip(sums, positions, strict=True):
-            result.store(total if epilogue is None else epilogue(b, total, place, channel, span), place, span)
-
-    def _mask(self, lanes: int) -> Register:
-        """Return which of the columns of a whole row are there."""
-        columns = self._b.const(I64, self._vectors * self._lanes)
-        return self._b.tail_mask(least(self._b, self._remaining, columns), lanes)
+def _add_pairs(b: Function, factors: Sequence[Register], panel: Pointer, sums: Sequence[Variable], *, signed: bool) -> None:
+    """Do the same with a vector whose words are cut, and factors that are widened here."""
+    lanes, vectors = sums[0].type.lanes, len(sums) // len(factors)
+    left, right = (I8, U8) if signed else (U8, I8)
+    pairs = [factor.bits_as(left.vector(4)).to(I16).bits_as(I32.vector(2)) for factor in factors]
+    for half in range(2):
+        places = [(4 * j + 2 * half) * lanes for j in range(vectors)]
+        columns = [panel.of(right).load(place, 2 * lanes).to(I16).bits_as(I32.vector(lanes)) for place in places]
+        for i, pair in enumerate(pairs):
+            row = pair.lane(half).splat(lanes)
+            for total, column in zip(sums[i * vectors : (i + 1) * vectors], columns, strict=True):
+                total.set(dot_pairs(b, total.value, row, column))

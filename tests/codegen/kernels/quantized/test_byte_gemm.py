@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.kernels import call
 
+from sardonyx.codegen.emit.dots import has_pairs
 from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, I8, I32, U8, Type
@@ -23,6 +24,7 @@ from sardonyx.codegen.kernels.quantized.byte_gemm import (
     write_byte_gemm,
     write_prepare_rows,
 )
+from sardonyx.codegen.kernels.quantized.pairs import cut_lanes
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, available_levels, emulated_target, host_target
 from sardonyx.dtypes import Array
@@ -37,6 +39,9 @@ _EMULATED = [
     emulated_target("neon", ["dotprod"]),
     emulated_target("neon", ["i8mm"]),
     emulated_target("avx2", ["avxvnni"]),
+    emulated_target("avx2", ["avx2"]),
+    emulated_target("avx512", ["avx512bw"]),
+    emulated_target("portable", ["none"]),
     *_TILES,
 ]
 
@@ -61,7 +66,7 @@ def _product(engine: Engine, store: ByteStore, a: Array, b: Array, others: list[
     """C of a batch of one or more; what is behind it stays as it is."""
     (M, K), N, batch = a.shape[-2:], b.shape[-1], a.shape[0]
     width = bytes_tiling(engine.target).panel
-    packed = np.stack([pack_bytes(matrix, width, group_unit(engine.target)) for matrix in b])
+    packed = np.stack([pack_bytes(matrix, width, group_unit(engine.target), cut=cut_lanes(engine.target)) for matrix in b])
     row_bytes, rows = K, a
     if store.is_prepared:
         row_bytes = prepared_bytes(engine.target, K)
@@ -118,7 +123,7 @@ def test_sums_are_exact_on_other_processors(emulated: Target) -> None:
 @pytest.mark.parametrize("M", [1, 3, 4, 5, 6, 8, 12, 239, 240, 241])
 def test_any_number_of_rows_is_multiplied_in_place(target: Target, M: int) -> None:
     """Around tiles and blocks of rows, and columns around a panel."""
-    store = ByteStore(U8, I8, False, None, None, _SUM, (), "")
+    store = ByteStore(U8, I8, has_pairs(target), None, None, _SUM, (), "")
     engine, width, K = _engine(target, store), bytes_tiling(target).panel, _in_place(target, 8)
     for N in (width - 1, width, width + 1, 3 * width):
         a, b = _numbers(U8, 1, M, K), _numbers(I8, 1, K, N)
@@ -127,7 +132,7 @@ def test_any_number_of_rows_is_multiplied_in_place(target: Target, M: int) -> No
 
 def test_signed_rows_are_multiplied_in_place(target: Target) -> None:
     """Their highest bits are turned as they are read, and the sums of the columns taken off."""
-    store = ByteStore(I8, I8, False, None, None, _SUM, (), "")
+    store = ByteStore(I8, I8, has_pairs(target), None, None, _SUM, (), "")
     engine, K = _engine(target, store), _in_place(target, 12)
     for M in (9, 40):
         a, b = _numbers(I8, 1, M, K), _numbers(I8, 1, K, 70)
@@ -136,7 +141,7 @@ def test_signed_rows_are_multiplied_in_place(target: Target) -> None:
 
 def test_long_sums_are_added_block_by_block(target: Target) -> None:
     """More groups than a block has, of -128 times 255, which wrap as int32 does."""
-    store = ByteStore(U8, I8, False, None, None, _SUM, (), "")
+    store = ByteStore(U8, I8, has_pairs(target), None, None, _SUM, (), "")
     engine = _engine(target, store)
     for length in (4096, 4100, 9000, 70000):
         K = _in_place(target, length)
@@ -154,7 +159,7 @@ def test_what_is_stored_is_an_expression(target: Target, rows: int) -> None:
 
 def _check_expression(target: Target, rows: int) -> None:
     f = argument(0, I32).to(F32) * (argument(1, F32) * argument(2, F32)) + argument(3, F32) - argument(4, F32)
-    store = ByteStore(U8, I8, False, None, None, f, (F32,) * 4, SCALAR + COLUMN + ROW + WHOLE)
+    store = ByteStore(U8, I8, has_pairs(target), None, None, f, (F32,) * 4, SCALAR + COLUMN + ROW + WHOLE)
     rng, (batch, M, N, K) = np.random.default_rng(0), (3, rows, 70, _in_place(target, 8))
     scale, by_column, by_row, by_element = (
         rng.standard_normal(size).astype(np.float32) for size in (1, N, batch * M, batch * M * N)
@@ -168,7 +173,7 @@ def _check_expression(target: Target, rows: int) -> None:
 
 def test_threads_share_the_work_without_other_bits(target: Target) -> None:
     """Rows and columns are cut into more tasks, of whole panels."""
-    store = ByteStore(U8, I8, False, None, None, _SUM, (), "")
+    store = ByteStore(U8, I8, has_pairs(target), None, None, _SUM, (), "")
     engine, (M, N, K) = _engine(target, store), (50, 300, _in_place(target, 16))
     a, b = _numbers(U8, 1, M, K), _numbers(I8, 1, K, N)
     results = [_product(engine, store, a, b, [], threads) for threads in (1, 2, 7)]
@@ -179,9 +184,16 @@ def test_threads_share_the_work_without_other_bits(target: Target) -> None:
     assert params.block_n % bytes_tiling(target).panel == 0
 
 
+def test_rows_are_not_read_in_place_where_pairs_are_multiplied() -> None:
+    """Of 16 bits: a store that says so is an error of who wrote it."""
+    store, module = ByteStore(U8, I8, False, None, None, _SUM, (), ""), Module(emulated_target("avx2", ["avx2"]))
+    with pytest.raises(ValueError, match="gemm: A is read in place on avx2_emulated, which multiplies widened rows: prepare them"):
+        write_byte_gemm(module, "gemm", store)
+
+
 def test_rows_may_lie_anywhere(target: Target) -> None:
     """At an odd address too."""
-    store = ByteStore(U8, I8, False, None, None, _SUM, (), "")
+    store = ByteStore(U8, I8, has_pairs(target), None, None, _SUM, (), "")
     K = _in_place(target, 8)
     a, b = _numbers(U8, 1, 7, K), _numbers(I8, 1, K, 20)
     raw = np.zeros(a.size + 1, np.uint8)

@@ -7,6 +7,7 @@ from support.kernels import call
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.kernels.quantized.dot_filters import merge_groups, offset_places, pack_dot_filters
 from sardonyx.codegen.kernels.quantized.pack_filters import PackFiltersParams, write_pack_filters
+from sardonyx.codegen.kernels.quantized.pairs import cut_lanes
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 
@@ -34,7 +35,7 @@ def test_bytes_are_those_of_constants(
     """With the taps in one run or one by one; nothing is written behind them."""
     filters = np.random.default_rng(1).integers(-128, 128, shape).astype(np.int8).view(kind)
     (M, C, taps), depth = shape, shape[1] * (shape[2] if run else 1)
-    wanted = pack_dot_filters(filters, 1, _WIDTH, depth, signed=signed, spare=5)
+    wanted = pack_dot_filters(filters, 1, _WIDTH, depth, signed=signed, spare=5, cut=cut_lanes(engine.target))
     packed, sums = np.full(wanted.size + 16, 7, np.uint8), np.full(-(-M // _WIDTH) * _WIDTH + 16, 7, np.int32)
     flips = signed != (kind is np.int8)
     params = PackFiltersParams(M, M, C, C, taps, taps if run else 1, _WIDTH, 5)
@@ -53,7 +54,7 @@ def test_groups_that_are_one_are_filled_up(engine: Engine, groups: int, together
     filters = np.random.default_rng(1).integers(-128, 128, (M, C, taps)).astype(np.int8)
     fills = np.random.default_rng(2).integers(-128, 128, M).astype(np.int8)
     merged = merge_groups(filters, groups, together, tuple(fills.tolist()))
-    wanted = pack_dot_filters(merged, groups // together, _WIDTH, C * together, signed=True)
+    wanted = pack_dot_filters(merged, groups // together, _WIDTH, C * together, signed=True, cut=cut_lanes(engine.target))
     panels = -(-each * together // _WIDTH)
     packed, sums = np.empty(wanted.size, np.uint8), np.empty((groups // together, panels * _WIDTH), np.int32)
     params = PackFiltersParams(each * together, each, C, C * together, taps, 1, _WIDTH, groups=groups // together)

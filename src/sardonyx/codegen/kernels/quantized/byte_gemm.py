@@ -3,6 +3,8 @@
     write_prepare_rows      A -> rows whose bytes are of the sign that the instruction takes, each with the sum of its numbers
     write_byte_gemm         A or such rows, panels of B (`byte_panels`) -> C
 
+Where the processor multiplies pairs of 16 bits (`pairs`), rows are widened to these.
+
 A is read in place where its bytes are of that sign, rows are whole groups of four, and no sums of rows are needed. Tiles are as in
 the fp32 product (`gemm`): a few rows of A times one panel, sums in registers; they are put down in a small block on the stack, from
 which a loop over rows takes them, corrects them by the zero points, computes what is stored and stores it:
@@ -21,13 +23,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 
-from sardonyx.codegen.emit.dots import dot4, flip_sign, native_left
+from sardonyx.codegen.emit.dots import dot4, dot_pairs, flip_sign, has_pairs, native_left
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.expr_llvm import write_expressions, write_invariants
 from sardonyx.codegen.emit.matrix_tiles import TILE, configured_tiles, has_byte_tiles, tile_dot
 from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.saturate import can_pack, pack_saturated
-from sardonyx.codegen.emit.types import I8, I32, I64, U8, U32, Type
+from sardonyx.codegen.emit.types import I8, I16, I32, I64, U8, U32, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.byte_panels import (
     HALF_RANGE,
@@ -75,8 +77,8 @@ HEAD_BYTES = 64
 _ROWS = 240
 """Rows that share a block of a panel, whose sums fit the stack: a multiple of the heights of tiles."""
 
-_BLOCK_GROUPS = 1024
-"""Groups of rows of a panel that stay in the second-level cache."""
+_BLOCK_GROUPS, _BLOCK_WIDENED = 1024, 256
+"""Groups of rows of a panel that stay in the second-level cache; in the first one, beside rows of A that are widened."""
 
 _FEW_AHEAD = 16
 """Groups of a panel that tiles of few rows of A fetch ahead."""
@@ -108,7 +110,7 @@ class ByteStore:
     right: Type
     """U8 or I8: the numbers of B, before they were packed."""
     is_prepared: bool
-    """Whether A is prepared rows."""
+    """Whether A is prepared rows; it must be where the target has pairs of 16 bits only (`emit.dots.has_pairs`)."""
     left_zero: Zero | None
     """Zero points of A; None where it has none, or 0."""
     right_zero: Zero | None
@@ -126,8 +128,9 @@ class ByteStore:
         return self.right_zero is not None or self.right == U8
 
     def multiplied(self, target: Target) -> Type:
-        """Return the sign in which A is multiplied: its own in tiles, unless it was prepared for vectors."""
-        return self.left if has_byte_tiles(target) and not self.is_prepared else native_left(target)
+        """Return the sign in which A is multiplied: its own in pairs of 16 bits, and in tiles, unless prepared for vectors."""
+        keeps = has_pairs(target) or (has_byte_tiles(target) and not self.is_prepared)
+        return self.left if keeps else native_left(target)
 
     def shift(self, target: Target) -> int:
         """Return what was added to the numbers of A that are multiplied."""
@@ -155,7 +158,16 @@ class PrepareParams:
 
 def prepared_bytes(target: Target, K: int) -> int:
     """Return how many bytes a prepared row takes."""
-    return HEAD_BYTES + groups_of(K, group_unit(target)) * 4
+    return HEAD_BYTES + groups_of(K, group_unit(target)) * _group_bytes(target)
+
+
+def _block_groups(target: Target) -> int:
+    return _BLOCK_WIDENED if has_pairs(target) else _BLOCK_GROUPS
+
+
+def _group_bytes(target: Target) -> int:
+    """Return how many bytes four numbers of a prepared row take."""
+    return 8 if has_pairs(target) else 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +221,12 @@ def _round_up(number: int, unit: int) -> int:
 def write_prepare_rows(module: Module, symbol: str, kind: Type) -> None:
     """Write the kernel `symbol`: buffers A (elements of `kind`, U8 or I8) and rows (`prepared_bytes` each).
 
-    Parameters as PrepareParams. Behind the last number of a row are zeros, up to a whole group, or tile.
+    Parameters as PrepareParams. Behind the last number of a row are zeros, up to a whole group, or tile. Where the target has pairs
+    of 16 bits, numbers are widened to that and keep their sign.
     """
+    if has_pairs(module.target):
+        _write_widen_rows(module, symbol, kind)
+        return
     flips = left_shift(module.target, kind) != 0
     native, wide = native_left(module.target), module.target.vector_bytes
     with module.kernel(symbol) as b:
@@ -235,11 +251,38 @@ def write_prepare_rows(module: Module, symbol: str, kind: Type) -> None:
             head.of(I32).store(b.sum_lanes(total.value) + rest.value, 0)
 
 
+def _write_widen_rows(module: Module, symbol: str, kind: Type) -> None:
+    half = module.target.lanes(16)
+    with module.kernel(symbol) as b:
+        K, row_bytes = b.param(0), b.param(1)
+        with b.loop(b.begin, b.end) as row:
+            source, head = b.buffer(0, kind).at(row * K), b.buffer(1, U8).at(row * row_bytes)
+            numbers, total = head.at(HEAD_BYTES).of(I16), b.variable(b.const(I32.vector(half // 2), 0))
+            rest, ones = b.variable(b.const(I32, 0)), b.const(I16.vector(half), 1).bits_as(I32.vector(half // 2))
+            whole = K // half * half
+            with b.loop(0, whole, half) as k:
+                group = source.load(k, half).to(I16)
+                numbers.store(group, k, half)
+                total.set(dot_pairs(b, total.value, group.bits_as(I32.vector(half // 2)), ones))
+            with b.loop(whole, K) as k:
+                number = source.load(k).to(I16)
+                numbers.store(number, k)
+                rest.add(number.to(I32))
+            with b.loop(K, (row_bytes - HEAD_BYTES) // 2) as k:
+                numbers.store(0, k)
+            head.of(I32).store(b.sum_lanes(total.value) + rest.value, 0)
+
+
 def write_byte_gemm(module: Module, symbol: str, store: ByteStore) -> None:
     """Write the kernel `symbol`: buffers A, panels of B, C, zero points and operands of the store; parameters as ByteGemmParams.
 
     C may not be memory that the kernel reads, but for an operand that is read by WHOLE, in place.
+
+    Raises:
+        ValueError: A is not prepared, and the target multiplies pairs of 16 bits.
     """
+    if has_pairs(module.target) and not store.is_prepared:
+        raise ValueError(f"{symbol}: A is read in place on {module.target.isa}, which multiplies widened rows: prepare them")
     shape, kind = bytes_tiling(module.target), store.multiplied(module.target)
     flips = not store.is_prepared and kind != store.left
     tiles = {
@@ -290,16 +333,16 @@ class _Parts:
 
 def _write_block(b: Kernel, parts: _Parts, store: ByteStore, sums: Pointer, batch: Register, rows: Range, columns: Range) -> None:
     """Write one block of C: panel by panel, block by block of K, the rows within."""
-    p, shape = _params(b), parts.shape
+    p, shape, most = _params(b), parts.shape, _block_groups(b.target)
     groups, panel_length, matrix, panels = _sides(b, shape, batch)
     start = HEAD_BYTES if store.is_prepared else 0
-    pitch = b.select(groups > _BLOCK_GROUPS, b.const(I64, shape.panel), 0)
+    pitch = b.select(groups > most, b.const(I64, shape.panel), 0)
     for vectors, heights, (left, right) in cover_columns(b, shape, columns):
         with b.loop(left, right, vectors * shape.lanes) as n:
             head = panels.at(n // shape.panel * panel_length + n % shape.panel)
-            with b.loop(0, b.max(groups, 1), _BLOCK_GROUPS) as first:
-                depth = b.min(groups - first, _BLOCK_GROUPS)
-                words, is_last = head.at((first + 1) * shape.panel), (first + _BLOCK_GROUPS) >= groups
+            with b.loop(0, b.max(groups, 1), most) as first:
+                depth = b.min(groups - first, most)
+                words, is_last = head.at((first + 1) * shape.panel), (first + most) >= groups
                 for height, (top, bottom) in cover_rows(heights, rows):
                     is_largest = (vectors, height) == (shape.tiles[0][0], shape.tiles[0][1][0])
                     stride = _stride_ahead(b, shape, height, bottom - top, is_largest=is_largest)
@@ -308,7 +351,7 @@ def _write_block(b: Kernel, parts: _Parts, store: ByteStore, sums: Pointer, batc
                         place = sums.at((m - rows[0]) * pitch)
                         row = matrix.at(m * p["row_bytes"])
                         ahead = following.at((m - top) // height * stride * depth) if is_largest else words.at(stride * _FEW_AHEAD)
-                        addresses = (row.at(start).at(first * 4), words, place, ahead)
+                        addresses = (row.at(start).at(first * _group_bytes(b.target)), words, place, ahead)
                         b.call_part(parts.tiles[vectors, height], *addresses, depth, first, stride)
                         with b.when(is_last):
                             b.call_part(parts.finish[vectors], place, head, row, batch * p["M"] + m, n, b.const(I64, height))

@@ -8,6 +8,7 @@ import numpy as np
 
 from sardonyx.codegen.emit.matrix_tiles import TILE, has_byte_tiles
 from sardonyx.codegen.kernels.dot_conv import dot_tiling
+from sardonyx.codegen.kernels.quantized.pairs import cut_words
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 
@@ -51,7 +52,7 @@ def merge_groups(filters: Array, groups: int, together: int, fills: tuple[int, .
     return merged
 
 
-def pack_dot_filters(filters: Array, groups: int, width: int, depth: int, *, signed: bool, spare: int = 0) -> Array:
+def pack_dot_filters(filters: Array, groups: int, width: int, depth: int, *, signed: bool, spare: int = 0, cut: int = 0) -> Array:
     """Return filters (M, C / groups, kernel…) of 8 bits as bytes [group][panel][run][depth / 4][width][4], in one dimension.
 
     Args:
@@ -61,6 +62,7 @@ def pack_dot_filters(filters: Array, groups: int, width: int, depth: int, *, sig
         depth: elements of one run; those after are zeros, and so are columns after the last.
         signed: whether the bytes are to be int8: 128 less than uint8 ones; else uint8, 128 more than int8 ones.
         spare: how many zeros there are behind them.
+        cut: how many words are cut together: the target's `cut_lanes`.
     """
     M, K = len(filters) // groups, int(np.prod(filters.shape[1:]))
     runs, quads = K // max(depth, 1), -(-depth // 4)
@@ -76,6 +78,7 @@ def pack_dot_filters(filters: Array, groups: int, width: int, depth: int, *, sig
             block = taps_first[first : min(first + width, (group + 1) * M)]
             rows[: len(block), :, :depth] = block.reshape(len(block), runs, depth) ^ flip
             panel[:, :, : len(block)] = rows[: len(block)].reshape(len(block), runs, quads, 4).transpose(1, 2, 0, 3)
+            cut_words(panel, cut)
     return made
 
 

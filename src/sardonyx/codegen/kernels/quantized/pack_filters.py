@@ -2,6 +2,8 @@
 
 filters (M, C, taps)  ->  bytes [group][panel][run][depth / 4][width][4], and sums (int32) [group][panel][width]
 
+Words are cut where the target has `cut_lanes`.
+
 Groups that are computed together are one here; where a filter has no channel of its own lies what stands for 0 in it. Sums are
 of its own channels only.
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import I8, I32, U8
 from sardonyx.codegen.emit.values import Pointer, Register
+from sardonyx.codegen.kernels.quantized.pairs import cut_lanes
 from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["PackFiltersParams", "write_pack_filters"]
@@ -78,28 +81,33 @@ def write_pack_filters(module: Module, symbol: str, width: int, *, flips: bool, 
         first = task % b.param(_PANELS) * width
         with b.loop(0, b.min(b.param(_COLUMNS) - first, width)) as column:
             row = task // b.param(_PANELS) * b.param(_COLUMNS) + first + column
-            total = _write_filter(
-                b, panel.at(column * 4), row, (first + column) // b.param(_EACH), width, flips=flips, signed=signed
-            )
+            place, member = panel.at(_start(column, cut_lanes(b.target))), (first + column) // b.param(_EACH)
+            total = _write_filter(b, place, row, member, width, flips=flips, signed=signed)
             sums.store(total, column)
 
 
 def _write_filter(b: Kernel, panel: Pointer, row: Register, member: Register, width: int, *, flips: bool, signed: bool) -> Register:
     """Write the column of one filter, which is of the `member`-th group of those together; return the sum of what it has itself."""
-    C, taps, run = b.param(_C), b.param(_TAPS), b.param(_TOGETHER)
+    C, taps, run, cut = b.param(_C), b.param(_TAPS), b.param(_TOGETHER), cut_lanes(b.target)
     source, fill, total = b.buffer(0, U8).at(row * C * taps), b.buffer(1, U8).load(row), b.variable(b.const(I32, 0))
     with b.loop(0, taps) as tap:
         part, first = panel.at(tap // run * b.param(_RUN_QUADS) * (4 * width)), tap % run * b.param(_CHANNELS)
         with b.loop(0, b.param(_FILLED)) as channel:
-            part.store(fill, _place(first + channel, width))
+            part.store(fill, _place(first + channel, width, cut))
         with b.loop(0, C) as channel:
             number = source.load(channel * taps + tap)
             number = number ^ 0x80 if flips else number
-            part.store(number, _place(first + member * C + channel, width))
+            part.store(number, _place(first + member * C + channel, width, cut))
             total.set(total.value + (number.bits_as(I8) if signed else number).to(I32))
     return total.value
 
 
-def _place(depth: Register, width: int) -> Register:
+def _start(column: Register, cut: int) -> Register:
+    """Return where the first element of a column lies in a panel whose words are cut by so many."""
+    return column // cut * (4 * cut) + column % cut * 2 if cut else column * 4
+
+
+def _place(depth: Register, width: int, cut: int) -> Register:
     """Return where an element of a run lies, from the first of its column on."""
-    return depth // 4 * (4 * width) + depth % 4
+    group, place = depth // 4 * (4 * width), depth % 4
+    return group + place // 2 * (2 * cut) + place % 2 if cut else group + place

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.codegen.emit.dots import native_left
+from sardonyx.codegen.emit.dots import has_pairs, native_left
 from sardonyx.codegen.emit.expr import ElementExpr, argument, substitute
 from sardonyx.codegen.emit.matrix_tiles import has_byte_tiles
 from sardonyx.codegen.emit.module import Module
@@ -30,6 +30,7 @@ from sardonyx.codegen.kernels.quantized.byte_gemm import (
     write_byte_gemm,
     write_prepare_rows,
 )
+from sardonyx.codegen.kernels.quantized.pairs import cut_lanes
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
@@ -214,7 +215,7 @@ def pack_right(
         kind, point = I8, None
     batch = () if all(dim == 1 for dim in shape[:-2]) else shape[:-2]
     if weights is not None and not batch:
-        packed = low.packed(_packed, weights, width, unit, is_transposed, of=value)
+        packed = low.packed(_packed, weights, width, unit, cut_lanes(low.target), is_transposed, of=value)
         return RightSide(packed, kind, K, N, point, is_vector=is_vector)
     source = low.of(value)
     words = (-(-K // (4 * unit)) * unit + 1) * width
@@ -230,10 +231,10 @@ def pack_right(
     return RightSide(packed, kind, K, N, point, batch, is_vector)
 
 
-def _packed(weights: Tensor, width: int, unit: int, is_transposed: bool) -> Array:
+def _packed(weights: Tensor, width: int, unit: int, cut: int, is_transposed: bool) -> Array:
     matrix = weights.numpy()
     matrix = matrix.reshape(-1, 1) if matrix.ndim == 1 else matrix.reshape(matrix.shape[-2:])
-    return pack_bytes(matrix, width, unit, is_transposed=is_transposed)
+    return pack_bytes(matrix, width, unit, cut=cut, is_transposed=is_transposed)
 
 
 def multiply_sides(low: Lowering, group: Group, left: LeftSide, right: RightSide, head: Head) -> None:
@@ -243,7 +244,7 @@ def multiply_sides(low: Lowering, group: Group, left: LeftSide, right: RightSide
     """
     target, shape = low.target, left.buffer.shape
     needs_sums = right.zero is not None or right.kind == U8
-    is_native = left.kind == native_left(target) or has_byte_tiles(target)
+    is_native = (left.kind == native_left(target) and not has_pairs(target)) or has_byte_tiles(target)
     in_place = not needs_sums and is_native and shape[-1] % (4 * group_unit(target)) == 0
     rows, is_shared = product(shape[-2:-1] if right.batch else shape[:-1]), all(dim == 1 for dim in shape[:-2])
     source = left.buffer if in_place else _prepared(low, group.node, left, product(shape[:-1]))
@@ -281,7 +282,8 @@ def _prepared(low: Lowering, node: Node, left: LeftSide, rows: Dim) -> Buffer:
     """Return the rows of A as prepared by a step."""
     target, K = low.target, left.buffer.shape[-1]
     group = 4 * group_unit(target)
-    made = low.temporary(DataType.UINT8, (rows, prepared_bytes(target, 0) + -(-K // group) * group))
+    head = prepared_bytes(target, 0)
+    made = low.temporary(DataType.UINT8, (rows, head + -(-K // group) * (prepared_bytes(target, group) - head)))
 
     def plan(sizes: Sizes) -> tuple[Sequence[int], int]:
         return PrepareParams(sizes(K), prepared_bytes(target, sizes(K))).words(), sizes(rows)

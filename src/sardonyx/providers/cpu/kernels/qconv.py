@@ -28,6 +28,8 @@ from sardonyx.codegen.kernels.dot_conv import (
 from sardonyx.codegen.kernels.dot_depthwise import FIRST_OPERAND as FIRST_DEPTHWISE_OPERAND
 from sardonyx.codegen.kernels.dot_depthwise import DotDepthwiseCode, pack_dot_depthwise, write_dot_depthwise
 from sardonyx.codegen.kernels.quantized.dot_filters import groups_together, merge_groups, pack_dot_filters, spare_bytes
+from sardonyx.codegen.kernels.quantized.pairs import cut_lanes
+from sardonyx.codegen.kernels.quantized.wide_rows import widens_rows
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Value
@@ -224,7 +226,8 @@ def _lower_windows(low: Lowering, group: Group, spec: IntegerFilters, tail: Inte
         data = add_border(low, data, window, fixed.zero)
     inner = data.shape[1:-1]
     widths = dot_widths(target, M // groups)
-    code = DotConvCode(1 if point else len(window.kernel), widths, padded, signed, depth % 4, spec.factors)
+    widens = widens_rows(target, depth, prod(window.kernel) * C // depth)
+    code = DotConvCode(1 if point else len(window.kernel), widths, padded, signed, depth % 4, spec.factors, widens)
     symbol = low.kernel(DotConvKernel(code, tail.code))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
@@ -264,7 +267,8 @@ def _packed_filters(
         return pack_computed(low, group, parts, groups, width, run, signed=signed, spare=spare)
     weights = low.elements(parts.filters)
     depth = weights.shape[1] * groups[1] * run
-    return low.packed(_packed, weights, (*groups, _fills(parts)), width, depth, signed, spare, of=parts.filters), None
+    layout = (width, depth, signed, spare, cut_lanes(low.target))
+    return low.packed(_packed, weights, (*groups, _fills(parts)), *layout, of=parts.filters), None
 
 
 def _fills(parts: SumParts) -> tuple[int, ...]:
@@ -273,10 +277,12 @@ def _fills(parts: SumParts) -> tuple[int, ...]:
     return (0,) if zeros is None else tuple(zeros.reshape(-1).tolist())
 
 
-def _packed(filters: Array, groups: tuple[int, int, tuple[int, ...]], width: int, depth: int, signed: bool, spare: int) -> Array:
+def _packed(
+    filters: Array, groups: tuple[int, int, tuple[int, ...]], width: int, depth: int, signed: bool, spare: int, cut: int
+) -> Array:
     count, together, fills = groups
     merged = filters if together == 1 else merge_groups(filters, count, together, fills)
-    return pack_dot_filters(merged, count // together, width, depth, signed=signed, spare=spare)
+    return pack_dot_filters(merged, count // together, width, depth, signed=signed, spare=spare, cut=cut)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
