@@ -5,9 +5,22 @@ import pytest
 from support.kernels import call
 
 from sardonyx.codegen import llvm
-from sardonyx.codegen.emit.dots import DOTS, PAIRS, Instruction, dot4, flip_sign, has_dot4, native_left
+from sardonyx.codegen.emit.dots import (
+    DOTS,
+    PAIRS,
+    SHORT_PAIRS,
+    Instruction,
+    add_short_pairs,
+    dot4,
+    dot_pairs,
+    flip_sign,
+    has_dot4,
+    has_pairs,
+    has_short_pairs,
+    native_left,
+)
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import I8, I32, U8, Type
+from sardonyx.codegen.emit.types import I8, I16, I32, U8, Type
 from sardonyx.codegen.emit.values import Register
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, emulated_target, host_target, machine_target
@@ -63,7 +76,7 @@ def test_other_processors_give_the_same_sums(emulated: Target, left_type: Type) 
 
 
 def _rows(target: Target) -> list[tuple[Instruction, int]]:
-    rows = [(row, bits) for row in (*DOTS, *PAIRS) for bits in row.widths]
+    rows = [(row, bits) for row in (*DOTS, *PAIRS, *SHORT_PAIRS) for bits in row.widths]
     return [(row, bits) for row, bits in rows if row.is_in(target, bits) and bits <= target.vector_bytes * 8]
 
 
@@ -77,8 +90,10 @@ def test_an_instruction_computes_its_meaning(target: Target) -> None:
         module = Module(target)
         with module.kernel("both") as b, b.loop(0, 8 * lanes, lanes) as place:
             registers = [b.buffer(index, I32).load(place, lanes) for index in range(3)]
+            if row in SHORT_PAIRS:
+                registers = [register.bits_as(I16.vector(2 * lanes)) for register in registers]
             for index, write in ((3, row.template), (4, row.meaning)):
-                b.buffer(index, I32).store(write(b, *registers), place, lanes)
+                b.buffer(index, I32).store(write(b, *registers).bits_as(I32.vector(lanes)), place, lanes)
         engine = Engine(target)
         engine.add(module)
         call(engine, "both", [*operands, *results])
@@ -107,6 +122,37 @@ def test_the_instruction_depends_on_features_and_width() -> None:
     assert has_dot4(machine_target("x86_64", [*_AVX512, "avx512vnni"]))
     assert not has_dot4(machine_target("aarch64", []))
     assert has_dot4(machine_target("aarch64", ["dotprod"]))
+
+
+def test_pairs_are_multiplied_where_nothing_takes_four_bytes() -> None:
+    """Of 16 bits everywhere on x86, of bytes from SSSE3 on."""
+    assert has_pairs(machine_target("x86_64", []))
+    assert not has_short_pairs(machine_target("x86_64", []))
+    assert has_short_pairs(machine_target("x86_64", ["ssse3"]))
+    for features, has in ((_AVX2, True), ([*_AVX2, "avxvnni"], False), (_AVX512, True), ([*_AVX512, "avx512vnni"], False)):
+        target = machine_target("x86_64", features)
+        assert has_pairs(target) is has_short_pairs(target) is has
+    assert not has_pairs(machine_target("aarch64", []))
+
+
+@pytest.mark.parametrize("emulated", [emulated_target("avx2", ["avx2"]), emulated_target("avx512", ["avx512bw"]), host_target()])
+def test_pairs_are_added_exactly(emulated: Target) -> None:
+    """Two int16 in 32 bits, which wrap; two bytes in 16 bits, where seven bits times the least byte fit."""
+    lanes, module, engine = emulated.lanes(32), Module(emulated), Engine(emulated)
+    with module.kernel("pairs") as b:
+        left, right, total = (b.buffer(index, I32).load(0, lanes) for index in range(3))
+        b.buffer(3, I32).store(dot_pairs(b, total, left, right), 0, lanes)
+        short = add_short_pairs(b, total.bits_as(I16.vector(2 * lanes)), left, right)
+        b.buffer(4, I16).store(short, 0, 2 * lanes)
+    engine.add(module)
+    left, right = np.full(4 * lanes, 127, np.uint8), np.full(4 * lanes, -128, np.int8)
+    left[::3], right[::5] = 0, 127
+    total = np.ones(2 * lanes, np.int16)
+    found, shorts = np.zeros(lanes, np.int32), np.zeros(2 * lanes, np.int16)
+    call(engine, "pairs", [left, right, total, found, shorts], [])
+    halves = left.view(np.int16).astype(np.int64) * right.view(np.int16)
+    np.testing.assert_array_equal(found, (halves.reshape(-1, 2).sum(axis=1) + total.view(np.int32)).astype(np.int32))
+    np.testing.assert_array_equal(shorts, (left.astype(np.int16) * right).reshape(-1, 2).sum(axis=1) + 1)
 
 
 def test_only_arm_without_i8mm_wants_signed_bytes_on_the_left() -> None:

@@ -5,13 +5,14 @@
     USDOT         Arm I8MM                   unsigned    signed
     SDOT          Arm DotProd                signed      signed
     VPMADDWD      SSE2, AVX2, AVX512-BW      any         any       bytes widened to 16 bits, two sums of pairs: exact
+    VPMADDUBSW    SSSE3, AVX2, AVX512-BW     unsigned    signed    two sums of pairs in 16 bits, which saturate: for few bits
     (none)        any processor              any         any       four multiplications of 32 bits
 
 Each row has the instruction as LLVM writes it (`template`) beside the same in plain operations (`meaning`), as its manual defines
 it. A target that emulates features gets the meaning, so that kernels for other processors run, slowly, on any.
 
-Sources: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2 (VPDPBUSD, PMADDWD); Arm Architecture Reference
-Manual for A-profile (USDOT, SDOT, vector).
+Sources: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2 (VPDPBUSD, PMADDWD, PMADDUBSW); Arm Architecture
+Reference Manual for A-profile (USDOT, SDOT, vector).
 """
 
 from __future__ import annotations
@@ -24,7 +25,21 @@ from sardonyx.codegen.emit.values import Register
 from sardonyx.codegen.target import Target
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["DOTS", "PAIRS", "Instruction", "dot4", "dot_pairs", "flip_sign", "has_dot4", "has_pairs", "native_left", "sum_of_bytes"]
+__all__ = [
+    "DOTS",
+    "PAIRS",
+    "SHORT_PAIRS",
+    "Instruction",
+    "add_short_pairs",
+    "dot4",
+    "dot_pairs",
+    "flip_sign",
+    "has_dot4",
+    "has_pairs",
+    "has_short_pairs",
+    "native_left",
+    "sum_of_bytes",
+]
 
 Write = Callable[[Function, Register, Register, Register], Register]
 """`write(b, total, left, right)`: total + the dot product of each lane."""
@@ -80,6 +95,22 @@ def _pmaddwd(name: str) -> Write:
     return write
 
 
+def _pmaddubsw(name: str) -> Write:
+    def write(b: Function, total: Register, left: Register, right: Register) -> Register:
+        eights = I8.vector(2 * total.type.lanes)
+        return total + b.intrinsic(f"llvm.x86.{name}", total.type, [left.bits_as(eights), right.bits_as(eights)])
+
+    return write
+
+
+def _saturated_sum(b: Function, total: Register, left: Register, right: Register) -> Register:
+    lanes = total.type.lanes
+    lefts, rights = left.bits_as(U8.vector(2 * lanes)).to(I32), right.bits_as(I8.vector(2 * lanes)).to(I32)
+    products = lefts * rights
+    even, odd = (products.shuffle(range(first, 2 * lanes, 2)) for first in range(2))
+    return total + b.max(b.min(even + odd, 32767), -32768).to(I16)
+
+
 def sum_of_bytes(left_type: Type, right_type: Type = I8) -> Write:
     """Return what writes the dot product of four bytes, each U8 or I8, in four multiplications of 32 bits."""
 
@@ -117,6 +148,14 @@ PAIRS = (
     Instruction("PMADDWD", "sse2", (128,), I16, _pmaddwd("sse2.pmadd.wd"), _sum_of_halves),
 )
 """Dot products of two int16: what there is without one of four bytes."""
+
+
+SHORT_PAIRS = (
+    Instruction("VPMADDUBSW", "avx512bw", (512,), U8, _pmaddubsw("avx512.pmaddubs.w.512"), _saturated_sum),
+    Instruction("VPMADDUBSW", "avx2", (256,), U8, _pmaddubsw("avx2.pmadd.ub.sw"), _saturated_sum),
+    Instruction("PMADDUBSW", "ssse3", (128,), U8, _pmaddubsw("ssse3.pmadd.ub.sw.128"), _saturated_sum),
+)
+"""Dot products of two bytes into int16, whose sums saturate: exact where the left side has at most 7 bits."""
 
 
 def has_dot4(target: Target) -> bool:
@@ -164,6 +203,24 @@ def dot_pairs(b: Function, total: Register, left: Register, right: Register) -> 
     """Return total + the dot product of the two int16 in each lane of left and right, for a target that `has_pairs`; sums wrap."""
     pairs = _find(PAIRS, b.target, _bits_of(total))
     return (_sum_of_halves if pairs is None else pairs.write)(b, total, left, right)
+
+
+def has_short_pairs(target: Target) -> bool:
+    """Return whether vectors of the target's width have an instruction for two bytes, and none for four."""
+    return not has_dot4(target) and _find(SHORT_PAIRS, target, target.vector_bytes * 8) is not None
+
+
+def add_short_pairs(b: Function, total: Register, left: Register, right: Register) -> Register:
+    """Return total (int16) + the dot product of the two bytes in each lane, for a target that `has_short_pairs`.
+
+    Args:
+        b: the function to write into.
+        total: int16 lanes; what is added to them must fit.
+        left: unsigned bytes.
+        right: signed bytes, as many; the sum of two products must fit too, or it saturates.
+    """
+    found = _find(SHORT_PAIRS, b.target, _bits_of(total))
+    return (_saturated_sum if found is None else found.write)(b, total, left, right)
 
 
 def flip_sign(lanes: Register) -> Register:

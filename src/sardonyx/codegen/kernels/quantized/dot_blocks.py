@@ -6,6 +6,8 @@
 A block of A is scaled by its largest magnitude / 127, each number rounded to nearest, ties to even; a block with an infinity or NaN
 makes its row NaN. Rows are independent of one another: equal bits in a batch or alone, for any number of threads.
 
+Where no instruction takes four bytes, dot products of numbers of few bits are added up in int16, as many as that holds.
+
 Numbers of B lie as the dot product of four bytes reads them, four rows of K in the bytes of a lane, a lane for each column:
 
     32 bits of column c:   rows 8g … 8g + 3 in the low halves of the bytes, rows 8g + 4 … 8g + 7 in the high halves      (4 bits)
@@ -18,9 +20,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from sardonyx.codegen.emit.builder import Function, Variable
-from sardonyx.codegen.emit.dots import dot4
+from sardonyx.codegen.emit.dots import add_short_pairs, dot4, dot_pairs, has_short_pairs
 from sardonyx.codegen.emit.module import Address, Kernel, Module
-from sardonyx.codegen.emit.types import F32, I8, I32, I64, U8, U32
+from sardonyx.codegen.emit.types import F32, I8, I16, I32, I64, U8, U32
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.gemm import Epilogue, tiling
 from sardonyx.codegen.kernels.panels import BlockLayout
@@ -185,8 +187,13 @@ def _write_tile(module: Module, symbol: str, panels: DotPanels, height: int, epi
             for dot in dots:
                 dot.set(b.const(dot.type, 0))
             numbers = here.at(panels.numbers_at(width)).of(U32)
-            with b.loop(0, panels.block_size // 4 // fields) as group:
-                _add_group(b, numbers.at(group * width), [row.at(group * fields) for row in rows], dots, panels.bits)
+            groups = panels.block_size // 4 // fields
+            together = min(groups, _short_groups(panels.bits)) if has_short_pairs(b.target) else 0
+            with b.loop(0, groups, together or 1) as group:
+                parts = [
+                    (numbers.at((group + i) * width), [row.at((group + i) * fields) for row in rows]) for i in range(together or 1)
+                ]
+                (_add_shorts if together else _add_groups)(b, parts, dots, panels.bits)
             _add_block(b, here, [head.of(F32) for head in heads], dots, totals, panels)
         for place, total in enumerate(totals):
             i, j = place // len(vectors), place % len(vectors) * lanes
@@ -196,17 +203,51 @@ def _write_tile(module: Module, symbol: str, panels: DotPanels, height: int, epi
     return b
 
 
-def _add_group(b: Function, numbers: Pointer, rows: Sequence[Pointer], dots: Sequence[Variable], bits: int) -> None:
-    """Add the products of as many rows of K as lie in one vector of packed numbers."""
-    lanes, vectors = dots[0].type.lanes, len(dots) // len(rows)
+_Group = tuple[Pointer, Sequence[Pointer]]
+"""A vector of packed numbers for each column, and for each row of A the numbers that they are multiplied by."""
+
+
+def _short_groups(bits: int) -> int:
+    """Return how many groups have sums that fit int16, a power of two; 0 where one does not."""
+    fitting = _LARGEST_SHORT // (2 * ((1 << bits) - 1) * _LARGEST_MAGNITUDE) // (8 // bits)
+    return 1 << (fitting.bit_length() - 1) if fitting else 0
+
+
+_LARGEST_SHORT, _LARGEST_MAGNITUDE = 32767, 128
+
+
+def _fields_of(packed: Register, bits: int) -> list[Register]:
+    """Return the numbers of a vector, four in each lane."""
     mask = ((1 << bits) - 1) * 0x01010101
-    for j in range(vectors):
-        packed = numbers.load(j * lanes, lanes)
-        for field in range(8 // bits):
-            left = (packed >> (field * bits)) & mask if bits < 8 else packed
-            for i, row in enumerate(rows):
-                dot = dots[i * vectors + j]
-                dot.set(dot4(b, dot.value, left, row.load(field).splat(lanes)))
+    return [(packed >> (field * bits)) & mask if bits < 8 else packed for field in range(8 // bits)]
+
+
+def _add_groups(b: Function, groups: Sequence[_Group], dots: Sequence[Variable], bits: int) -> None:
+    """Add the products of as many rows of K as lie in one vector of packed numbers, or in some."""
+    lanes = dots[0].type.lanes
+    for numbers, rows in groups:
+        vectors = len(dots) // len(rows)
+        for j in range(vectors):
+            for field, left in enumerate(_fields_of(numbers.load(j * lanes, lanes), bits)):
+                for i, row in enumerate(rows):
+                    dot = dots[i * vectors + j]
+                    dot.set(dot4(b, dot.value, left, row.load(field).splat(lanes)))
+
+
+def _add_shorts(b: Function, groups: Sequence[_Group], dots: Sequence[Variable], bits: int) -> None:
+    """Do the same, with sums in 16 bits that are widened when all are added."""
+    lanes = dots[0].type.lanes
+    shorts = [b.const(I16.vector(2 * lanes), 0) for _ in dots]
+    for numbers, rows in groups:
+        vectors = len(dots) // len(rows)
+        for j in range(vectors):
+            for field, left in enumerate(_fields_of(numbers.load(j * lanes, lanes), bits)):
+                for i, row in enumerate(rows):
+                    place = i * vectors + j
+                    shorts[place] = add_short_pairs(b, shorts[place], left, row.load(field).splat(lanes))
+    ones = b.const(I16.vector(2 * lanes), 1).bits_as(I32.vector(lanes))
+    for dot, short in zip(dots, shorts, strict=True):
+        dot.set(dot_pairs(b, dot.value, short.bits_as(ones.type), ones))
 
 
 def _add_block(

@@ -2,7 +2,7 @@
 
 Numbers of other widths than 2, 4 and 8 are stored in the next of these.
 
-accuracy_level 4, on processors with dot products of bytes     rows are rounded to 8 bits by blocks, integers multiplied
+accuracy_level 4, on processors with dot products of integers  rows are rounded to 8 bits by blocks, integers multiplied
 else                                                           weights are decoded: (number - zero point) x scale in float32
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.bit_fields import unpack_bits
-from sardonyx.codegen.emit.dots import has_dot4
+from sardonyx.codegen.emit.dots import has_dot4, has_pairs
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, U8, Type
@@ -130,7 +130,8 @@ def lower(low: Lowering, group: Group, spec: NBitsSpec) -> None:
     """Pack the weights by panels, and multiply."""
     node, width, bias = group.node, tiling(low.target).panel, group.node.input(_BIAS)
     others = tuple(node.input(index) for index in (_SCALES, _ZERO_POINTS))
-    weights, in_bytes = given(node.inputs[_B]).constant, spec.allows_bytes and has_dot4(low.target)
+    weights = given(node.inputs[_B]).constant
+    in_bytes = spec.allows_bytes and (has_dot4(low.target) or has_pairs(low.target))
     blocks = spec.panels
     panels = DotPanels(blocks.bits, blocks.block_size, blocks.zero) if in_bytes else blocks
     packed = low.packed(_packed, weights, panels, spec.bits, spec.K, spec.N, *others, width, of=node.inputs[_B])
