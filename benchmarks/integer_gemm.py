@@ -20,8 +20,9 @@ from sardonyx.codegen.emit.expr import ElementExpr, argument, constant, round_sa
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, I8, I32, U8
 from sardonyx.codegen.kernels.byte_panels import bytes_tiling, pack_bytes
-from sardonyx.codegen.kernels.quantized.byte_gemm import COLUMN, ByteGemmParams, ByteStore, prepared_bytes, write_byte_gemm
+from sardonyx.codegen.kernels.quantized.byte_gemm import COLUMN, ByteGemmParams, ByteStore, write_byte_gemm
 from sardonyx.codegen.kernels.quantized.pairs import cut_lanes
+from sardonyx.codegen.kernels.quantized.prepared_rows import prepared_bytes
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, host_target
 

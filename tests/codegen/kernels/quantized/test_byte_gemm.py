@@ -18,13 +18,11 @@ from sardonyx.codegen.kernels.quantized.byte_gemm import (
     WHOLE,
     ByteGemmParams,
     ByteStore,
-    PrepareParams,
     Zero,
-    prepared_bytes,
     write_byte_gemm,
-    write_prepare_rows,
 )
 from sardonyx.codegen.kernels.quantized.pairs import cut_lanes
+from sardonyx.codegen.kernels.quantized.prepared_rows import PrepareParams, prepared_bytes, write_prepare_rows
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, available_levels, emulated_target, host_target
 from sardonyx.dtypes import Array

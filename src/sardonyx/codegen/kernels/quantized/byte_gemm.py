@@ -23,24 +23,23 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 
-from sardonyx.codegen.emit.dots import dot4, dot_pairs, flip_sign, has_pairs, native_left
+from sardonyx.codegen.emit.dots import has_pairs, native_left
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.expr_llvm import write_expressions, write_invariants
 from sardonyx.codegen.emit.matrix_tiles import TILE, configured_tiles, has_byte_tiles, tile_dot
 from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.saturate import can_pack, pack_saturated
-from sardonyx.codegen.emit.types import I8, I16, I32, I64, U8, U32, Type
+from sardonyx.codegen.emit.types import I8, I32, I64, U8, U32, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.byte_panels import (
     HALF_RANGE,
     bytes_tiling,
-    group_unit,
-    groups_of,
     left_shift,
     multiply_bytes,
     write_groups,
 )
 from sardonyx.codegen.kernels.gemm import Ahead
+from sardonyx.codegen.kernels.quantized.prepared_rows import HEAD_BYTES, group_bytes
 from sardonyx.codegen.kernels.tile_products import (
     TILE_HEIGHT,
     TILE_ROWS,
@@ -55,24 +54,17 @@ from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = [
     "COLUMN",
-    "HEAD_BYTES",
     "ROW",
     "SCALAR",
     "WHOLE",
     "ByteGemmParams",
     "ByteStore",
-    "PrepareParams",
     "Zero",
-    "prepared_bytes",
     "write_byte_gemm",
-    "write_prepare_rows",
 ]
 
 SCALAR, COLUMN, ROW, WHOLE = "s", "c", "r", "w"
 """How an operand is read: one element for all of C, for each column, for each row, or for each element."""
-
-HEAD_BYTES = 64
-"""Of a prepared row, before its numbers: the sum of them in int32, and nothing."""
 
 _ROWS = 240
 """Rows that share a block of a panel, whose sums fit the stack: a multiple of the heights of tiles."""
@@ -142,32 +134,8 @@ class ByteStore:
         return tuple(zero for zero in (self.left_zero, self.right_zero) if zero is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class PrepareParams:
-    """The integer parameters of the kernel that prepares rows; a task is a row."""
-
-    K: int
-    """Numbers of a row."""
-    row_bytes: int
-    """From one prepared row to the next: `prepared_bytes`."""
-
-    def words(self) -> list[int]:
-        """Return the parameters as the kernel reads them."""
-        return [self.K, self.row_bytes]
-
-
-def prepared_bytes(target: Target, K: int) -> int:
-    """Return how many bytes a prepared row takes."""
-    return HEAD_BYTES + groups_of(K, group_unit(target)) * _group_bytes(target)
-
-
 def _block_groups(target: Target) -> int:
     return _BLOCK_WIDENED if has_pairs(target) else _BLOCK_GROUPS
-
-
-def _group_bytes(target: Target) -> int:
-    """Return how many bytes four numbers of a prepared row take."""
-    return 8 if has_pairs(target) else 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,61 +184,6 @@ _PARAMS = tuple(ByteGemmParams.__dataclass_fields__)
 
 def _round_up(number: int, unit: int) -> int:
     return max(-(-number // unit), 1) * unit
-
-
-def write_prepare_rows(module: Module, symbol: str, kind: Type) -> None:
-    """Write the kernel `symbol`: buffers A (elements of `kind`, U8 or I8) and rows (`prepared_bytes` each).
-
-    Parameters as PrepareParams. Behind the last number of a row are zeros, up to a whole group, or tile. Where the target has pairs
-    of 16 bits, numbers are widened to that and keep their sign.
-    """
-    if has_pairs(module.target):
-        _write_widen_rows(module, symbol, kind)
-        return
-    flips = left_shift(module.target, kind) != 0
-    native, wide = native_left(module.target), module.target.vector_bytes
-    with module.kernel(symbol) as b:
-        K, row_bytes = b.param(0), b.param(1)
-        with b.loop(b.begin, b.end) as row:
-            source, head = b.buffer(0, native).at(row * K), b.buffer(1, native).at(row * row_bytes)
-            numbers, total = head.at(HEAD_BYTES), b.variable(b.const(I32.vector(wide // 4), 0))
-            rest = b.variable(b.const(I32, 0))
-            whole = K // wide * wide
-            with b.loop(0, whole, wide) as k:
-                group = source.load(k, wide)
-                group = flip_sign(group.bits_as(I32.vector(wide // 4))).bits_as(native.vector(wide)) if flips else group
-                numbers.store(group, k, wide)
-                words = group.bits_as(I32.vector(wide // 4))
-                total.set(dot4(b, total.value, words, words.like(0x01010101), native))
-            with b.loop(whole, K) as k:
-                number = source.load(k) ^ (HALF_RANGE if flips else 0)
-                numbers.store(number, k)
-                rest.add(number.to(I32))
-            with b.loop(K, row_bytes - HEAD_BYTES) as k:
-                numbers.store(0, k)
-            head.of(I32).store(b.sum_lanes(total.value) + rest.value, 0)
-
-
-def _write_widen_rows(module: Module, symbol: str, kind: Type) -> None:
-    half = module.target.lanes(16)
-    with module.kernel(symbol) as b:
-        K, row_bytes = b.param(0), b.param(1)
-        with b.loop(b.begin, b.end) as row:
-            source, head = b.buffer(0, kind).at(row * K), b.buffer(1, U8).at(row * row_bytes)
-            numbers, total = head.at(HEAD_BYTES).of(I16), b.variable(b.const(I32.vector(half // 2), 0))
-            rest, ones = b.variable(b.const(I32, 0)), b.const(I16.vector(half), 1).bits_as(I32.vector(half // 2))
-            whole = K // half * half
-            with b.loop(0, whole, half) as k:
-                group = source.load(k, half).to(I16)
-                numbers.store(group, k, half)
-                total.set(dot_pairs(b, total.value, group.bits_as(I32.vector(half // 2)), ones))
-            with b.loop(whole, K) as k:
-                number = source.load(k).to(I16)
-                numbers.store(number, k)
-                rest.add(number.to(I32))
-            with b.loop(K, (row_bytes - HEAD_BYTES) // 2) as k:
-                numbers.store(0, k)
-            head.of(I32).store(b.sum_lanes(total.value) + rest.value, 0)
 
 
 def write_byte_gemm(module: Module, symbol: str, store: ByteStore) -> None:
@@ -351,7 +264,7 @@ def _write_block(b: Kernel, parts: _Parts, store: ByteStore, sums: Pointer, batc
                         place = sums.at((m - rows[0]) * pitch)
                         row = matrix.at(m * p["row_bytes"])
                         ahead = following.at((m - top) // height * stride * depth) if is_largest else words.at(stride * _FEW_AHEAD)
-                        addresses = (row.at(start).at(first * _group_bytes(b.target)), words, place, ahead)
+                        addresses = (row.at(start).at(first * group_bytes(b.target)), words, place, ahead)
                         b.call_part(parts.tiles[vectors, height], *addresses, depth, first, stride)
                         with b.when(is_last):
                             b.call_part(parts.finish[vectors], place, head, row, batch * p["M"] + m, n, b.const(I64, height))
