@@ -20,7 +20,7 @@ def engine(target: Target) -> Engine:
     module, engine = Module(target), Engine(target)
     for flips in (False, True):
         for signed in (False, True):
-            write_pack_filters(module, f"pack_{flips}_{signed}", _WIDTH, flips=flips, signed=signed)
+            write_pack_filters(module, f"pack_{flips}_{signed}", _WIDTH, flips=flips, signed=signed, cut=cut_lanes(target))
     engine.add(module)
     return engine
 

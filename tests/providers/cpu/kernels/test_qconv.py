@@ -179,8 +179,8 @@ def test_ties_are_rounded_to_even() -> None:
 
 @pytest.mark.parametrize("x", [np.uint8, np.int8])
 def test_onnxruntime_gives_the_same(x: Any) -> None:
-    """ONNX Runtime's kernel gives the same integers."""
-    constants = _constants(random_bytes(np.int8, 40, 16, 3, 3), x, x)
+    """ONNX Runtime's kernel gives the same integers with filters of 7 bits; with 8, its sums of two saturate without VNNI."""
+    constants = _constants(random_bytes(np.int8, 40, 16, 3, 3) // 2, x, x)
     model, feed = _model(["n", 16, "h", "w"], constants, pads=[1, 1, 1, 1]), _feeds(16, x)[0]
     onnxruntime = pytest.importorskip("onnxruntime")
     theirs = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, feed)[0]

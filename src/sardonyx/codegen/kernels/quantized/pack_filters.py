@@ -2,7 +2,7 @@
 
 filters (M, C, taps)  ->  bytes [group][panel][run][depth / 4][width][4], and sums (int32) [group][panel][width]
 
-Words are cut where the target has `cut_lanes`.
+Words may be cut (`pairs`).
 
 Groups that are computed together are one here; where a filter has no channel of its own lies what stands for 0 in it. Sums are
 of its own channels only.
@@ -13,7 +13,6 @@ from __future__ import annotations
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import I8, I32, U8
 from sardonyx.codegen.emit.values import Pointer, Register
-from sardonyx.codegen.kernels.quantized.pairs import cut_lanes
 from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["PackFiltersParams", "write_pack_filters"]
@@ -58,7 +57,7 @@ class PackFiltersParams:
 _COLUMNS, _EACH, _C, _CHANNELS, _TAPS, _TOGETHER, _PANELS, _QUADS, _RUN_QUADS, _FILLED, _BYTES, _END = range(12)
 
 
-def write_pack_filters(module: Module, symbol: str, width: int, *, flips: bool, signed: bool) -> None:
+def write_pack_filters(module: Module, symbol: str, width: int, *, flips: bool, signed: bool, cut: int = 0) -> None:
     """Write the kernel `symbol`: buffers filters, what stands for 0 in each of M, as bytes that are packed, sums, and packed bytes.
 
     Parameters as PackFiltersParams.
@@ -69,6 +68,7 @@ def write_pack_filters(module: Module, symbol: str, width: int, *, flips: bool, 
         width: columns of a panel.
         flips: whether the highest bit of each byte is turned.
         signed: whether the sums are of int8; of uint8 else.
+        cut: how many words are cut together: the target's `cut_lanes`, or 0 for depthwise convolutions.
     """
     with module.kernel(symbol) as b, b.loop(b.begin, b.end) as task:
         sums, panel = b.buffer(2, I32).at(task * width), b.buffer(3, U8).at(task * b.param(_QUADS) * (4 * width))
@@ -81,14 +81,16 @@ def write_pack_filters(module: Module, symbol: str, width: int, *, flips: bool, 
         first = task % b.param(_PANELS) * width
         with b.loop(0, b.min(b.param(_COLUMNS) - first, width)) as column:
             row = task // b.param(_PANELS) * b.param(_COLUMNS) + first + column
-            place, member = panel.at(_start(column, cut_lanes(b.target))), (first + column) // b.param(_EACH)
-            total = _write_filter(b, place, row, member, width, flips=flips, signed=signed)
+            place, member = panel.at(_start(column, cut)), (first + column) // b.param(_EACH)
+            total = _write_filter(b, place, row, member, width, flips=flips, signed=signed, cut=cut)
             sums.store(total, column)
 
 
-def _write_filter(b: Kernel, panel: Pointer, row: Register, member: Register, width: int, *, flips: bool, signed: bool) -> Register:
+def _write_filter(
+    b: Kernel, panel: Pointer, row: Register, member: Register, width: int, *, flips: bool, signed: bool, cut: int
+) -> Register:
     """Write the column of one filter, which is of the `member`-th group of those together; return the sum of what it has itself."""
-    C, taps, run, cut = b.param(_C), b.param(_TAPS), b.param(_TOGETHER), cut_lanes(b.target)
+    C, taps, run = b.param(_C), b.param(_TAPS), b.param(_TOGETHER)
     source, fill, total = b.buffer(0, U8).at(row * C * taps), b.buffer(1, U8).load(row), b.variable(b.const(I32, 0))
     with b.loop(0, taps) as tap:
         part, first = panel.at(tap // run * b.param(_RUN_QUADS) * (4 * width)), tap % run * b.param(_CHANNELS)

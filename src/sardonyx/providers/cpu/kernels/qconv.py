@@ -262,12 +262,12 @@ def _packed_filters(
     low: Lowering, group: Group, parts: SumParts, groups: tuple[int, int], width: int, run: int, *, signed: bool
 ) -> tuple[Buffer, Buffer | None]:
     """Return the filters as the kernel reads them, and their sums where a step makes both."""
-    spare = spare_bytes(low.target)
+    spare, cut = spare_bytes(low.target), cut_lanes(low.target)
     if parts.filters.constant is None:
-        return pack_computed(low, group, parts, groups, width, run, signed=signed, spare=spare)
+        return pack_computed(low, group, parts, groups, width, run, signed=signed, spare=spare, cut=cut)
     weights = low.elements(parts.filters)
     depth = weights.shape[1] * groups[1] * run
-    layout = (width, depth, signed, spare, cut_lanes(low.target))
+    layout = (width, depth, signed, spare, cut)
     return low.packed(_packed, weights, (*groups, _fills(parts)), *layout, of=parts.filters), None
 
 

@@ -1,5 +1,7 @@
 """The steps of filters that a run makes; what convolutions compute with them is in test_qconv.py."""
 
+import itertools
+
 import numpy as np
 from onnx import helper
 from support.cpu_run import cpu_model_session
@@ -12,8 +14,9 @@ from sardonyx.providers.cpu.kernels.quantized.computed_filters import PackFilter
 
 
 def test_a_kernel_is_named_by_all_that_its_code_depends_on() -> None:
-    """Width, signs and instructions."""
-    kernels = [PackFiltersKernel(width, flips, signed) for width in (16, 32) for flips in (False, True) for signed in (False, True)]
+    """Width, signs, how words are cut, and instructions."""
+    choices = itertools.product((16, 32), (False, True), (False, True), (0, 8))
+    kernels = [PackFiltersKernel(*choice) for choice in choices]
     assert len({kernel.symbol(host_target()) for kernel in kernels}) == len(kernels)
 
 

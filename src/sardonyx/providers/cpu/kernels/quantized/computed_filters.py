@@ -31,18 +31,29 @@ class PackFiltersKernel:
     """Whether the highest bit of each byte is turned."""
     signed: bool
     """Whether the sums are of int8."""
+    cut: int
+    """How many words are cut together; 0 for none."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        return f"pack_filters_{self.width}_{self.flips:d}{self.signed:d}_{target.isa}"
+        return f"pack_filters_{self.width}_{self.flips:d}{self.signed:d}_{self.cut}_{target.isa}"
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        write_pack_filters(module, symbol, self.width, flips=self.flips, signed=self.signed)
+        write_pack_filters(module, symbol, self.width, flips=self.flips, signed=self.signed, cut=self.cut)
 
 
 def pack_computed(
-    low: Lowering, group: Group, parts: SumParts, groups: tuple[int, int], width: int, run: int, *, signed: bool, spare: int
+    low: Lowering,
+    group: Group,
+    parts: SumParts,
+    groups: tuple[int, int],
+    width: int,
+    run: int,
+    *,
+    signed: bool,
+    spare: int,
+    cut: int = 0,
 ) -> tuple[Buffer, Buffer]:
     """Add the step that packs filters which are no constants.
 
@@ -55,6 +66,7 @@ def pack_computed(
         run: taps that lie in one run.
         signed: whether they are packed as int8, or as uint8.
         spare: zeros behind them.
+        cut: how many words are cut together; 0 for none.
 
     Returns:
         The packed bytes, and the sums of the filters as they are packed, one for each column.
@@ -74,5 +86,5 @@ def pack_computed(
         return params.words(), params.tasks()
 
     buffers = [low.of(parts.filters), low.constant(fills), sums, packed]
-    low.step(group, low.kernel(PackFiltersKernel(width, flips, signed)), buffers, writes=[2, 3], plan=plan)
+    low.step(group, low.kernel(PackFiltersKernel(width, flips, signed, cut)), buffers, writes=[2, 3], plan=plan)
     return packed, sums
