@@ -197,8 +197,8 @@ def test_DynamicQuantizeLinear_runs_natively() -> None:
 
 
 def test_results_are_those_of_onnxruntime() -> None:
-    """Its own integer kernels give the same numbers: sums, requantized ones, and floats."""
-    a, b, scale = _numbers(np.uint8, 33, 70), _numbers(np.int8, 70, 65, seed=1), np.asarray(0.01, _F)
+    """Its own integer kernels give the same numbers: sums, requantized ones, floats. B has 7 bits: without VNNI they saturate."""
+    a, b, scale = _numbers(np.uint8, 33, 70), _numbers(np.int8, 70, 65, seed=1) // 2, np.asarray(0.01, _F)
     za, zb = np.array(9, np.uint8), np.array(0, np.int8)
     cases = [
         _Case("MatMulInteger", [a, b, za, zb], (1, 2, 3)),
