@@ -53,7 +53,7 @@ class Sampling:
     def key(self) -> str:
         """A name that no other way has."""
         ends = "corners" if self.align_corners else "edges"
-        return f"{self.mode}_{self.padding}_{ends}_{self.rank}{'' if self.kind == F32 else '_f64'}"
+        return f"{self.mode}_{self.padding}_{ends}_{self.rank}_{self.kind}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -91,8 +91,7 @@ class DeformKernel:
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        suffix = "" if self.kind == F32 else "_f64"
-        return f"deform{self.rank}d_{self.width}{'_masked' * self.masked}{suffix}_{target.isa}"
+        return f"deform{self.rank}d_{self.kind}_{self.width}{'_masked' * self.masked}_{target.isa}"
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module, float_word
-from sardonyx.codegen.emit.types import F32, Type
+from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.kernels.images.lrn import LrnParams, write_lrn
 from sardonyx.codegen.target import Target
 from sardonyx.ir import Node
@@ -43,7 +43,7 @@ class LrnKernel:
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        return f"lrn{'' if self.kind == F32 else '_f64'}_{target.isa}"
+        return f"lrn_{self.kind}_{target.isa}"
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""

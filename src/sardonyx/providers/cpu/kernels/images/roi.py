@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module, float_word
-from sardonyx.codegen.emit.types import F32, Type
+from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.kernels.images.roi import write_max_roi_pool, write_roi_align
 from sardonyx.codegen.target import Target
 from sardonyx.config import LIMITS
@@ -67,16 +67,11 @@ class RoiAlignKernel:
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        words = "max" if self.takes_max else "mean", "_shifted" if self.shifted else "", _suffix(self.kind)
-        return f"roi_align_{''.join(words)}_{target.isa}"
+        return f"roi_align_{self.kind}_{'max' if self.takes_max else 'mean'}{'_shifted' * self.shifted}_{target.isa}"
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
         write_roi_align(module, symbol, shifted=self.shifted, takes_max=self.takes_max, kind=self.kind)
-
-
-def _suffix(kind: Type) -> str:
-    return "" if kind == F32 else "_f64"
 
 
 def _check_plane(sizes: Sizes, x: Buffer, regions: int) -> None:
@@ -136,7 +131,7 @@ class MaxRoiPoolKernel:
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        return f"max_roi_pool{_suffix(self.kind)}_{target.isa}"
+        return f"max_roi_pool_{self.kind}_{target.isa}"
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
