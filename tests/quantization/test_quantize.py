@@ -88,11 +88,12 @@ def test_nodes_are_excluded_by_name(tmp_path: Path) -> None:
 def test_a_dynamic_model_is_near_that_in_floats(
     options: dict[str, Any], text: str, feeds: Callable[[], Any], tmp_path: Path
 ) -> None:
-    """And equal in onnxruntime."""
+    """And, with weights of 7 bits, equal in onnxruntime: without VNNI its products by 8 bits saturate."""
     path = tmp_path / "int8.onnx"
     quantize_dynamic(saved(text, tmp_path), path, **options)
     onnx.checker.check_model(str(path))
     assert relative_error(tmp_path / "float.onnx", path, feeds) < 0.05
+    quantize_dynamic(tmp_path / "float.onnx", path, **{**options, "reduce_range": True})
     _agrees_with_onnxruntime(path, next(feeds()), atol=2e-2)
 
 
