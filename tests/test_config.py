@@ -101,6 +101,8 @@ def test_limits_that_no_variable_sets() -> None:
         "tensor_bytes": 0,
         "iterations": 0,
         "function_depth": 64,
+        "function_growth": 100,
+        "function_nodes": 100_000,
         "nodes": 2_000_000,
         "fold_bytes": 16 << 20,
         "fold_growth_bytes": 4 << 20,

@@ -52,7 +52,7 @@ def test_bits_quantize_weights_in_blocks(options: tuple[str, ...], invoke: Calla
 
 
 def test_the_digits_of_the_demo_keep_their_accuracy(invoke: Callable[..., Result], tmp_path: Path) -> None:
-    """To half a percent, and onnxruntime finds the same classes."""
+    """To half a percent; with weights of 7 bits, whose products saturate nowhere, onnxruntime finds the same classes."""
     folder = Path(demo.__file__).parent / "demo_data"
     given = np.load(folder / "digits.npz")
     np.savez(tmp_path / "some.npz", image=given["images"][:100])
@@ -61,6 +61,7 @@ def test_the_digits_of_the_demo_keep_their_accuracy(invoke: Callable[..., Result
     result = invoke("quantize", folder / "digits_cnn.onnx", "-o", path, *arguments)
     before, after = json.loads(result.output)["accuracy"]
     assert abs(before - after) <= 0.005
+    invoke("quantize", folder / "digits_cnn.onnx", "-o", path, *arguments, "--reduce-range", "--force")
     peer, feed = pytest.importorskip("onnxruntime"), {"image": given["images"]}
     wanted = peer.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, feed)[0]
     np.testing.assert_array_equal(ort.InferenceSession(path).run(None, feed)[0].argmax(1), wanted.argmax(1))

@@ -138,8 +138,8 @@ COMPILER: tuple[Mutation, ...] = (
     Mutation(
         "reduce-cumulative-always-forward",
         "codegen/kernels/reduce.py",
-        "strip.each_line(reverse=reverse)",
-        "strip.each_line(reverse=False)",
+        "(lines - 1 - step if reverse else step) * length",
+        "step * length",
     ),
     # gather, scatter, one-hot, triangle
     Mutation(

@@ -228,19 +228,21 @@ def _multiply_few(rows: Array, packed: Array, bits: int, scale: Array, zero: Arr
     """Multiply `rows` (M, K) by weights whose numbers are `packed` (N, blocks, bytes), as (M, N).
 
     The numbers at each place of a byte are multiplied by the columns that they stand at; zero points and scales apply to the sums
-    of whole blocks. That spares passes over all weights, which is what counts where each weight meets few rows.
+    of whole blocks. That spares passes over all weights, which is what counts where each weight meets few rows. Numbers are taken
+    less half of their range, so that zero points near it leave little to cancel.
     """
     _, blocks, size = packed.shape
-    places = 8 // bits
+    places, half = 8 // bits, 1 << (bits - 1)
     padded = np.zeros((len(rows), blocks * size * places), rows.dtype)
     padded[:, : rows.shape[1]] = rows
     columns = padded.reshape(len(rows), blocks, size, places)
     sums = np.zeros((blocks, len(packed), len(rows)), rows.dtype)
     for place in range(places):
         numbers = (packed >> (bits * place) & ((1 << bits) - 1)).astype(rows.dtype)
+        numbers -= half
         sums += np.matmul(numbers.transpose(1, 0, 2), columns[:, :, :, place].transpose(1, 2, 0))
-    points = np.full(1, 1 << (bits - 1), rows.dtype) if zero is None else zero.T[:, :, None]
-    sums -= points * columns.sum(axis=(2, 3)).T[:, None]
+    if zero is not None:
+        sums -= (zero.T[:, :, None] - half) * columns.sum(axis=(2, 3)).T[:, None]
     sums *= scale.T[:, :, None]
     products: Array = sums.sum(axis=0)
     return products.T
