@@ -18,7 +18,7 @@ from sardonyx.errors import Fail
 from sardonyx.formats.files import stamp_of
 from sardonyx.formats.onnx import save
 from sardonyx.ir import KeptSource, SparseTensor, Tensor
-from sardonyx.session.model_files import check_unchanged, is_unchanged, read_attributes
+from sardonyx.session.model_files import check_unchanged, read_attributes
 from sardonyx.trace import Event, observe
 
 LARGE = """graph(i: int64[n], x: float[n, 512]) -> (picked: float[n, 256], y: float[n, 4096], z: float[n, 512]) {{
@@ -201,15 +201,3 @@ def test_tensors_of_attributes_are_read() -> None:
         tensor.release()
         tensor.numpy()
     assert len(asked) == 4
-
-
-def test_a_file_is_unchanged_until_it_is_written_to(tmp_path: Path) -> None:
-    """One that is gone is not what it was."""
-    path = tmp_path / "m.onnx"
-    path.write_bytes(b"1")
-    stamp = stamp_of(path.stat())
-    assert is_unchanged(path, stamp)
-    path.write_bytes(b"12")
-    assert not is_unchanged(path, stamp)
-    path.unlink()
-    assert not is_unchanged(path, stamp)

@@ -55,6 +55,15 @@ class ExternalData:
         """The files that were opened, as they were then."""
         self._roots: tuple[Path, ...] | None = None
 
+    @classmethod
+    def beside(
+        cls, path: Path | None, folder: str | os.PathLike[str] | None = None, in_memory: InMemory | None = None
+    ) -> ExternalData:
+        """Return the data files of a model: in `folder`, or else beside the model's file `path`."""
+        if folder is not None:
+            return cls(Path(folder), None, in_memory)
+        return cls(None if path is None else path.parent, path, in_memory)
+
     def find(self, entries: Mapping[str, str], expected_bytes: int, what: str, name: str = "") -> tuple[Content, int]:
         """Return the file that one tensor's bytes are in, opened, and where they begin.
 
@@ -91,6 +100,17 @@ class ExternalData:
                 f"{expected_bytes} bytes), but that file has {len(data)} bytes; it was cut short or belongs to another model"
             )
         return data, start
+
+    def place(self, entries: Mapping[str, str], size_bytes: int) -> tuple[str, int, int] | None:
+        """Return location, offset and length of data that `find` returned; None where the caller had it in memory."""
+        location = entries.get("location", "")
+        if self._in_memory.tensors or location in self._in_memory.files:
+            return None
+        return location, _number(entries, "offset", location) or 0, size_bytes
+
+    def path(self, location: str) -> Path:
+        """Return the file at `location`, links followed, which need not be there; raises what `find` raises for other places."""
+        return self._path(location, "data")[0]
 
     def whole(self, location: str, what: str) -> tuple[memoryview, Array]:
         """Return the bytes of a whole file, and the sums of its pages as far as they are known; raises what `find` raises."""

@@ -58,8 +58,9 @@ class ModelFile:
         """Where files beside the model are looked for; None where there is no such place."""
         self.stamps: dict[Path, FileStamp] = {} if path is None or stamp is None else {path: stamp}
         """The files that were read, as they were then; a format that reads others adds them."""
-        self.placed: dict[Tensor, int] = {}
-        """Tensors whose elements are large data of the file, with their numbers."""
+        self.placed: dict[Tensor, int | tuple[str, int, int]] = {}
+        """Tensors whose elements are large data of the file, with their numbers, or are in another file, with location, offset and
+        length."""
         self._places = places or {}
 
     @property

@@ -79,8 +79,7 @@ def load(
         Fail: the system does not let us read the file.
     """
     path = Path(os.fsdecode(source)) if isinstance(source, (str, os.PathLike)) else None
-    folder = Path(external_dir) if external_dir is not None else path.parent if path is not None else None
-    external = ExternalData(folder, path if external_dir is None else None, in_memory)
+    external = ExternalData.beside(path, external_dir, in_memory)
     try:
         proto, content, stripped, stamp = _proto(source, path, opened)
         tensors = TensorReader(content, stripped.blobs, external, stripped.lists)

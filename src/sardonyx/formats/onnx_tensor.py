@@ -71,8 +71,9 @@ class TensorReader:
         self.lists = lists or {}
         self._content, self._blobs, self._external = content, blobs, external
         self._numbers = {key: number for number, key in enumerate(blobs)}
-        self.placed: dict[Tensor, int] = {}
-        """Tensors read so far whose data `blobs` point to, with the number of the entry."""
+        self.placed: dict[Tensor, int | tuple[str, int, int]] = {}
+        """Tensors read so far: those whose data `blobs` point to, with the number of the entry, and those with external data, with
+        location, offset and length."""
         self._widths = {int(dtype): bit_width(dtype) for dtype in _DATA_TYPES.values() if dtype is not DataType.STRING}
 
     def read(self, proto: Message, owner: str = "initializer") -> Tensor:
@@ -97,8 +98,9 @@ class TensorReader:
             return Tensor(dtype, shape, functools.partial(unpack, raw, dtype, shape), name)
         source = self._source(proto, dtype, shape, count, raw, f"{owner} {name!r} ({dtype}{list(shape)})")
         tensor = Tensor(dtype, shape, source, name)
-        if raw in self._numbers and proto.data_location != _EXTERNAL:
-            self.placed[tensor] = self._numbers[raw]
+        place = self._external_place(proto, dtype, count) if proto.data_location == _EXTERNAL else self._numbers.get(raw)
+        if place is not None:
+            self.placed[tensor] = place
         return tensor
 
     def _unknown_type(self, number: int, what: str) -> Exception:
@@ -114,8 +116,7 @@ class TensorReader:
             most = LIMITS.tensor_bytes
             raise InvalidGraph(f"{what} has {needed} bytes; at most {most} are allowed; raise SARDONYX_MAX_TENSOR_BYTES")
         if proto.data_location == _EXTERNAL:
-            entries = {text_of(entry.key): text_of(entry.value) for entry in proto.external_data}
-            return stored(*self._external.find(entries, needed, what, text_of(proto.name)), needed, dtype, shape)
+            return stored(*self._external.find(_entries(proto), needed, what, text_of(proto.name)), needed, dtype, shape)
         if not raw:
             return self._typed(proto, dtype, shape, count, what)
         blob = self._blobs.get(raw)
@@ -127,6 +128,9 @@ class TensorReader:
         if blob is None:
             return functools.partial(unpack, raw, dtype, shape)
         return stored(self._content, blob.offset, needed, dtype, shape)
+
+    def _external_place(self, proto: Message, dtype: DataType, count: int) -> tuple[str, int, int] | None:
+        return self._external.place(_entries(proto), packed_size_bytes(dtype, count))
 
     def _typed(self, proto: Message, dtype: DataType, shape: tuple[int, ...], count: int, what: str) -> _Source:
         """Return elements from the field of their type; copied at once, since a message keeps the whole model alive."""
@@ -164,6 +168,10 @@ class TensorReader:
         if places.size and ((places < 0) | (places >= limits)).any():
             raise InvalidGraph(f"{what}: an index lies outside the shape")
         return SparseTensor(values, indices, shape)
+
+
+def _entries(proto: Message) -> dict[str, str]:
+    return {text_of(entry.key): text_of(entry.value) for entry in proto.external_data}
 
 
 def _check_field(blob: Blob, dtype: DataType, what: str) -> None:

@@ -3,10 +3,10 @@
     plain = PlainWriter(placed).graph(graph)
     graph, values = PlainReader(tensor_of).graph(plain)
 
-Nodes, types, names and small constants are in the data. A constant whose elements lie in the model's file is a number, and the
-reader is told what that stands for. Documentation and metadata of nodes and values are left out. Subgraphs are in their nodes;
-values of all graphs are numbered together. Symbols that stand for unknown dimensions get new names when they are read, the same
-for the same.
+Nodes, types, names and small constants are in the data. A constant whose elements lie in the model's file is a number, one whose
+elements lie in another file that file's location, an offset and a length, and the reader is told what these stand for.
+Documentation and metadata of nodes and values are left out. Subgraphs are in their nodes; values of all graphs are numbered
+together. Symbols that stand for unknown dimensions get new names when they are read, the same for the same.
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ from sardonyx.ir.attribute import ArrayAttribute, Attribute, AttributeKind, Attr
 from sardonyx.ir.shape import anonymous, maximum, minimum, symbol
 from sardonyx.ir.types import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, ValueType
 
-__all__ = ["KeptProgram", "NoPlainForm", "Plain", "PlainReader", "PlainWriter"]
+__all__ = ["KeptProgram", "NoPlainForm", "Place", "Plain", "PlainReader", "PlainWriter"]
 
 Plain: TypeAlias = Any
 """Numbers, texts, bytes, None and tuples of these, nested."""
+Place: TypeAlias = "int | tuple[str, int, int]"
+"""The number of a tensor whose elements lie in the model's file; of one in another file location, offset and length in bytes."""
+_PLACE_PARTS = 3
 
 _KINDS = {int(kind): kind for kind in AttributeKind}
 _AS_ARRAY = 100
@@ -69,8 +72,8 @@ class NoPlainForm(Exception):
 class PlainWriter:
     """Writes graphs and parts of them, values by number."""
 
-    def __init__(self, placed: Mapping[Tensor, int], most_bytes: int = 1 << 62) -> None:
-        """Prepare to write; `placed` has the numbers of tensors whose elements lie in the model's file.
+    def __init__(self, placed: Mapping[Tensor, Place], most_bytes: int = 1 << 62) -> None:
+        """Prepare to write; `placed` has where elements of tensors lie in the model's files.
 
         What holds more than `most_bytes` of other elements has no plain form; it is not read.
         """
@@ -208,11 +211,11 @@ _MOST_DEPTH = 32
 class PlainReader:
     """Reads what `PlainWriter` wrote."""
 
-    def __init__(self, tensor_of: Callable[[DataType, tuple[int, ...], int], Tensor]) -> None:
-        """Prepare to read; `tensor_of` makes the tensor of a number, given its type and shape before."""
+    def __init__(self, tensor_of: Callable[[DataType, tuple[int, ...], Place], Tensor]) -> None:
+        """Prepare to read; `tensor_of` makes the tensor of a place, given its type and shape before."""
         self._tensor_of = tensor_of
-        self._placed: dict[int, Tensor] = {}
-        self._wide: dict[int, Tensor] = {}
+        self._placed: dict[Place, Tensor] = {}
+        self._wide: dict[Place, Tensor] = {}
         self._names: dict[str, Expr] = {}
         self.values: list[Value] = []
         """The values of the graph by number."""
@@ -293,11 +296,11 @@ class PlainReader:
             return None
         number, shape, content = plain
         dtype = _DTYPES[number]
-        if isinstance(content, tuple) and dtype is not DataType.STRING:
+        if dtype is DataType.STRING or isinstance(content, bytes):
+            return Tensor(dtype, shape, functools.partial(_array, dtype, shape, content))
+        if not _is_place(content):
             narrow = self._constant(content[1])
             return None if narrow is None else self._widened(content[1], narrow)
-        if not isinstance(content, int):
-            return Tensor(dtype, shape, functools.partial(_array, dtype, shape, content))
         found = self._placed.get(content)
         if found is None or (found.dtype, found.shape) != (dtype, shape):
             found = self._placed[content] = self._tensor_of(dtype, shape, content)
@@ -306,7 +309,7 @@ class PlainReader:
     def _widened(self, plain: Plain, narrow: Tensor) -> Tensor:
         """Return the wide form of a tensor, one for each that is in the file."""
         place = plain[2]
-        if not isinstance(place, int):
+        if not _is_place(place):
             return Tensor.widened(narrow)
         if place not in self._wide:
             self._wide[place] = Tensor.widened(narrow)
@@ -326,6 +329,11 @@ class PlainReader:
         if kind is AttributeKind.TENSORS:
             return Attribute(kind, tuple(map(self._constant, plain)))
         return Attribute(kind, self.type(plain) if kind is AttributeKind.TYPE else plain)
+
+
+def _is_place(content: Plain) -> bool:
+    """Return whether this is a `Place`, and not the narrow form of a tensor, a name and a constant."""
+    return isinstance(content, int) or (isinstance(content, tuple) and len(content) == _PLACE_PARTS)
 
 
 def _array(dtype: DataType, shape: tuple[int, ...], content: bytes | tuple[str, ...]) -> Array:

@@ -85,8 +85,9 @@ class Model:
             path: the file it came from, for messages and to find external data; None if from memory.
 
         `stamps` are the files that it was read from, with size, time of change, inode and device then; `placed` has the number of
-        each tensor whose data was left in the file, in the order of the file; `training` and `configurations` hold what a file
-        says of training and devices, as the file format writes it.
+        each tensor whose data was left in the file, in the order of the file, and location, offset and length of those whose data
+        is in other files; `training` and `configurations` hold what a file says of training and devices, as the file format
+        writes it.
         """
         self.graph, self.opset_imports, self.ir_version, self.path = graph, opset_imports, ir_version, path
         self.functions: dict[FunctionId, Function] = {}
@@ -94,7 +95,7 @@ class Model:
         self.version = 0
         self.metadata: dict[str, str] = {}
         self.stamps: dict[Path, tuple[int, int, int, int]] = {}
-        self.placed: dict[Tensor, int] = {}
+        self.placed: dict[Tensor, int | tuple[str, int, int]] = {}
         self.training: tuple[bytes, ...] = ()
         self.configurations: tuple[bytes, ...] = ()
 

@@ -18,6 +18,7 @@ from sardonyx.session.values import ModelMetadata, NodeArg
 
 if TYPE_CHECKING:
     from sardonyx.optimize.report import Report
+    from sardonyx.session.decisions.data_files import DataFile
     from sardonyx.session.memory.stats import MemoryRecorder
 
 __all__ = ["Built", "explained"]
@@ -53,6 +54,8 @@ class Built:
     """The per-run recorder of what nodes need of memory, where the settings ask for it."""
     stamps: Mapping[Path, FileStamp]
     """What the model's files were when it was read."""
+    data: tuple[DataFile, ...] | None = None
+    """The files beside the model's own, by which sessions share what is built; None where they do not."""
     has_contexts: bool = False
     """Whether programs were read from files of compiled models, which `stamps` does not have."""
 

@@ -10,7 +10,7 @@ from sardonyx.formats.files import FileStamp, stamp_of
 from sardonyx.ir import Attribute, AttributeKind, Graph, SparseTensor, Tensor
 from sardonyx.ir.walk import nested_graphs
 
-__all__ = ["check_unchanged", "is_unchanged", "read_attributes"]
+__all__ = ["check_unchanged", "read_attributes"]
 
 
 def read_attributes(main: Graph) -> None:
@@ -36,11 +36,6 @@ def _tensors(attribute: Attribute) -> Iterator[Tensor]:
         elif isinstance(item, SparseTensor):
             yield item.values
             yield item.indices
-
-
-def is_unchanged(path: Path, stamp: FileStamp) -> bool:
-    """Return whether a file is what it was."""
-    return _stamp_now(path) == stamp
 
 
 def check_unchanged(stamps: Mapping[Path, FileStamp]) -> None:

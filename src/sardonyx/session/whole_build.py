@@ -8,6 +8,7 @@ from sardonyx.partition.contexts import is_context
 from sardonyx.partition.part import Cut
 from sardonyx.partition.profile import load_profile
 from sardonyx.session.built import Built
+from sardonyx.session.decisions.data_files import DataFile, locations_of
 from sardonyx.session.decisions.keep import Attempt
 from sardonyx.session.decisions.record import Decided
 from sardonyx.session.decisions.report import plain_report
@@ -38,6 +39,7 @@ def build_whole(
     attempt: Attempt | None = None,
 ) -> Built:
     """Take a model from its file to an executor, as `build` does, and keep what was decided where there is an `attempt`."""
+    data = None
     loaded = load(source, settings.load, variant, settings.optimize.disabled, None if attempt is None else attempt.opened)
     try:
         if profiler is not None:
@@ -49,7 +51,7 @@ def build_whole(
         with span("session.compile"):
             assigned = assign_model(prepared, settings, providers, profile)
             if attempt is not None:
-                _keep(attempt, loaded, prepared, assigned, declared)
+                data = _keep(attempt, loaded, prepared, assigned, declared)
             compiled = compile_model(assigned, settings, prepared.defaults, profiler)
     finally:
         loaded.model.dismantle()
@@ -68,17 +70,25 @@ def build_whole(
         report=lambda: report,
         recorder=recorder,
         stamps=loaded.stamps,
+        data=data,
         has_contexts=any(map(is_context, assigned.main.graph)),
     )
 
 
-def _keep(attempt: Attempt, loaded: Loaded, prepared: Prepared, assigned: Assigned, declared: tuple[NodeArg, ...]) -> None:
-    """Keep what was decided, where it follows from the model's one file and needs no more than partitions on the host."""
-    graph, stages, own = assigned.main.graph, assigned.main.stages, attempt.opened.path
+def _keep(
+    attempt: Attempt, loaded: Loaded, prepared: Prepared, assigned: Assigned, declared: tuple[NodeArg, ...]
+) -> tuple[DataFile, ...] | None:
+    """Keep what was decided, where it follows from the model's files and needs no more than partitions on the host.
+
+    Returns the files beside the model's own; None where these are not known.
+    """
+    graph, stages = assigned.main.graph, assigned.main.stages
+    locations = locations_of(loaded.placed.values())
+    data = attempt.data_files(locations, loaded.stamps)
     cuts = [stage for stage in stages if isinstance(stage, Cut)]
     is_simple = not assigned.main.bodies and not assigned.main.entering and len(cuts) == len(stages)
-    if not is_simple or any(map(is_context, graph)) or not set(loaded.stamps) <= {own}:
-        return
+    if not is_simple or any(map(is_context, graph)) or not attempt.knows_files(locations, loaded.stamps):
+        return data
     report = plain_report(prepared.report)
     if report is not None:
         attempt.keep(
@@ -92,5 +102,7 @@ def _keep(attempt: Attempt, loaded: Loaded, prepared: Prepared, assigned: Assign
                 cuts=cuts,
                 placements=assigned.placements,
                 report=report,
+                stamps=loaded.stamps,
             )
         )
+    return data

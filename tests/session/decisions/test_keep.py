@@ -183,26 +183,6 @@ def test_operators_of_the_process_switch_it_off() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_models_with_data_in_other_files_are_not_kept(tmp_path: Path) -> None:
-    """The key does not know these."""
-    from onnx import load_model_from_string, save_model
-
-    path = tmp_path / "m.onnx"
-    for weight in (1.0, 2.0):
-        (tmp_path / "m.data").unlink(missing_ok=True)
-        save_model(
-            load_model_from_string(_bytes(weight=weight)), path, save_as_external_data=True, location="m.data", size_threshold=0
-        )
-        for name in ("m.onnx", "m.data"):
-            os.utime(tmp_path / name, (1, 1 + weight))
-        session, by_kept = made(path)
-        assert not by_kept
-        expected = results(ort.InferenceSession(_bytes(weight=weight)), x=_ROWS)
-        assert results(session, x=_ROWS)[0].tobytes() == expected[0].tobytes()
-    assert not made(path)[1]
-
-
-@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("text", "feed"),
     [

@@ -33,7 +33,7 @@ def _built(text: str = _MODEL) -> Built:
 def _again(built: Built) -> Built:
     programs = [step.program for step in built.plans[0].steps if isinstance(step, ProgramStep)]
     plain = marshal.loads(marshal.dumps(outline_of(built)))
-    return built_of(plain, programs, built.providers, built.stamps, ExecutionSettings())
+    return built_of(plain, programs, built.providers, built.stamps, (), ExecutionSettings())
 
 
 def test_a_model_says_the_same_of_itself() -> None:
@@ -80,6 +80,6 @@ def test_an_outline_of_another_form_is_an_error() -> None:
     built = _built()
     plain = outline_of(built)
     with pytest.raises(ValueError, match="unpack"):
-        built_of(plain[:-1], [], built.providers, {}, ExecutionSettings())
+        built_of(plain[:-1], [], built.providers, {}, (), ExecutionSettings())
     with pytest.raises(ValueError, match="zip"):
-        built_of(plain, [], built.providers, {}, ExecutionSettings())
+        built_of(plain, [], built.providers, {}, (), ExecutionSettings())

@@ -14,10 +14,11 @@ from sardonyx.partition.explain import Placement
 from sardonyx.partition.part import Cut
 from sardonyx.provider import Capability, Partition
 from sardonyx.providers.reference.provider import NAME, ReferenceProvider
+from sardonyx.session.decisions.elements import Elements
 from sardonyx.session.decisions.record import Decided, StaleError, read_record, write_record
 from sardonyx.session.values import ModelMetadata, NodeArg
 
-_OPENED = open_model(b"any bytes", None)
+_ELEMENTS = Elements(open_model(b"any bytes", None))
 _PROVIDER = ReferenceProvider()
 
 
@@ -28,6 +29,7 @@ def _decided(held: Graph, placed: dict[Tensor, int] | None = None) -> Decided:
     return Decided(
         graph=held,
         placed=placed or {},
+        stamps={},
         inputs=tuple(held.inputs),
         declared=(NodeArg("y", "tensor(float)", ["n", 2]),),
         defaults={"d": np.float32([1, 2])},
@@ -45,9 +47,9 @@ def _graph() -> Graph:
 def test_a_record_holds_all_that_was_decided() -> None:
     """Partitions, inputs, outputs, defaults, metadata, placements and the report."""
     decided = _decided(_graph())
-    content = write_record(_OPENED, decided, [_PROVIDER])
+    content = write_record(_ELEMENTS, decided, [_PROVIDER])
     assert content is not None
-    restored = read_record(content, _OPENED, {NAME: _PROVIDER})
+    restored = read_record(content, _ELEMENTS, {NAME: _PROVIDER})
     (part,) = restored.cuts
     assert part.provider is _PROVIDER
     assert [node.op_type for node in part.partition.nodes] == ["Add", "Relu"]
@@ -75,10 +77,10 @@ def _in_file(content: bytes, *, reads: bool) -> tuple[Decided, OpenedModel]:
 def test_weights_of_the_file_are_read_there() -> None:
     """One that nobody read may differ."""
     decided, opened = _in_file(np.float32([1, 2]).tobytes(), reads=False)
-    content = write_record(opened, decided, [_PROVIDER])
+    content = write_record(Elements(opened), decided, [_PROVIDER])
     assert content is not None
     _, other = _in_file(np.float32([3, 4]).tobytes(), reads=False)
-    constant = read_record(content, other, {NAME: _PROVIDER}).cuts[0].partition.constants[0].constant
+    constant = read_record(content, Elements(other), {NAME: _PROVIDER}).cuts[0].partition.constants[0].constant
     assert constant is not None
     assert constant.numpy().tolist() == [3, 4]
 
@@ -86,30 +88,30 @@ def test_weights_of_the_file_are_read_there() -> None:
 def test_weights_that_were_read_must_be_the_same() -> None:
     """Else the record is stale."""
     decided, opened = _in_file(np.float32([1, 2]).tobytes(), reads=True)
-    content = write_record(opened, decided, [_PROVIDER])
+    content = write_record(Elements(opened), decided, [_PROVIDER])
     assert content is not None
-    read_record(content, opened, {NAME: _PROVIDER})
+    read_record(content, Elements(opened), {NAME: _PROVIDER})
     _, other = _in_file(np.float32([1, 3]).tobytes(), reads=True)
     with pytest.raises(StaleError, match="other elements"):
-        read_record(content, other, {NAME: _PROVIDER})
+        read_record(content, Elements(other), {NAME: _PROVIDER})
 
 
 def test_much_that_was_computed_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records are without weights."""
     monkeypatch.setattr("sardonyx.session.decisions.record._MOST_HELD_BYTES", 15)
-    assert write_record(_OPENED, _decided(_graph()), [_PROVIDER]) is None
+    assert write_record(_ELEMENTS, _decided(_graph()), [_PROVIDER]) is None
 
 
 @pytest.mark.parametrize("content", [b"", b"x", marshal.dumps(3), marshal.dumps((1,) * 10), marshal.dumps(((),) * 10)])
 def test_what_is_no_record_is_stale(content: bytes) -> None:
     """Whatever it is."""
     with pytest.raises(StaleError):
-        read_record(content, _OPENED, {NAME: _PROVIDER})
+        read_record(content, _ELEMENTS, {NAME: _PROVIDER})
 
 
 def test_a_record_of_other_providers_is_stale() -> None:
     """The session has none of that name."""
-    content = write_record(_OPENED, _decided(_graph()), [_PROVIDER])
+    content = write_record(_ELEMENTS, _decided(_graph()), [_PROVIDER])
     assert content is not None
     with pytest.raises(StaleError):
-        read_record(content, _OPENED, {})
+        read_record(content, _ELEMENTS, {})

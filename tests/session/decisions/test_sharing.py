@@ -64,8 +64,9 @@ def test_sessions_of_one_file_share(tmp_path: Path) -> None:
     assert one.run(None, {"x": _ROWS})[0].tolist() == [[1, 2, 3, 4]] * 2
 
 
-def test_a_model_whose_data_were_replaced_is_not_shared(tmp_path: Path) -> None:
+def test_a_model_whose_data_were_replaced_is_not_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own file is what it was."""
+    monkeypatch.setattr("sardonyx.session.decisions.known_files._SETTLED_NS", 0)
     path, large = (
         tmp_path / "m.onnx",
         "graph(x: float[n, 4]) -> (y: float[n, 900]) {{ w: float[4, 900] = ... {0}\n y = MatMul(x, w) }}",

@@ -60,8 +60,11 @@ def read(file: ModelFile) -> Model:
     model = read_model(proto, tensors, file.path)
     file.stamps.update(external.stamps)
     blobs = list(reader.blobs.values())
-    for tensor, number in tensors.placed.items():
-        file.note(tensor, blobs[number].offset, blobs[number].size_bytes)
+    for tensor, place in tensors.placed.items():
+        if isinstance(place, int):
+            file.note(tensor, blobs[place].offset, blobs[place].size_bytes)
+        else:
+            file.placed[tensor] = place
     return model
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.forks import without_fork
-from sardonyx.formats.plain_graph import KeptProgram, NoPlainForm, PlainReader, PlainWriter
+from sardonyx.formats.plain_graph import KeptProgram, NoPlainForm, Place, PlainReader, PlainWriter
 from sardonyx.ir import Dim, Graph, Node, Tensor
 from sardonyx.option import FLAG, Option
 from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition
@@ -134,7 +134,7 @@ def _kept(partition: Partition) -> KeptProgram | None:
         return None
 
 
-def _no_tensor(dtype: DataType, shape: tuple[int, ...], number: int) -> Tensor:
+def _no_tensor(dtype: DataType, shape: tuple[int, ...], number: Place) -> Tensor:
     raise ValueError(f"tensor {number} lies in no file")
 
 

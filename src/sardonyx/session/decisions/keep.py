@@ -11,7 +11,8 @@ import functools
 import marshal
 import os
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,15 +21,18 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import check_cancelled, raise_interrupt
 from sardonyx.disk_cache import shared_cache
 from sardonyx.errors import SardonyxError
+from sardonyx.formats.files import FileStamp
 from sardonyx.formats.opened import OpenedModel, open_model
 from sardonyx.formats.plain_graph import NoPlainForm
 from sardonyx.formats.registry import registered_formats
 from sardonyx.runtime.plan import ProgramStep
 from sardonyx.session.built import Built
+from sardonyx.session.decisions.data_files import DataFile, are_as_before, data_files, data_files_again, data_paths
+from sardonyx.session.decisions.elements import Elements
 from sardonyx.session.decisions.key import key_of, remembering
 from sardonyx.session.decisions.known_files import SettledFile, known_digests, settled_file
 from sardonyx.session.decisions.outline import outline_of
-from sardonyx.session.decisions.programs import known_file_key, programs_key, sample, sample_file, store_programs
+from sardonyx.session.decisions.programs import known_file_key, programs_key, sample, sample_file, store_programs, with_data
 from sardonyx.session.decisions.record import Decided, Restored, StaleError, read_record, write_record
 from sardonyx.session.decisions.sharing import Identity, find_shared, identity_of, identity_with
 from sardonyx.session.settings.settings import Settings
@@ -59,6 +63,23 @@ class Attempt:
     """The digest of the file's message."""
     file: SettledFile | None
     """The file, where it has been as it is for a while."""
+    folder: str | None
+    """That of files beside the model's own; None for the same one."""
+    began_ns: int
+    """When the attempt began."""
+
+    def data_files(self, locations: Sequence[str], stamps: Mapping[Path, FileStamp]) -> tuple[DataFile, ...] | None:
+        """Return the files of the model beside its own; None where they may have changed since the attempt began, or are not known.
+
+        Args:
+            locations: by which tensors name them.
+            stamps: what all files were that the model was read from.
+        """
+        return data_files(locations, self.opened.path, self.folder, stamps, self.began_ns)
+
+    def knows_files(self, locations: Sequence[str], stamps: Mapping[Path, FileStamp]) -> bool:
+        """Return whether tensors name all files of the model; arguments are those of `data_files`."""
+        return set(stamps) <= {self.opened.path, *data_paths(locations, self.opened.path, self.folder)}
 
     def restored(self) -> Restored | None:
         """Return what a session before decided of this model; None where there is nothing, or nothing that still holds."""
@@ -66,17 +87,24 @@ class Attempt:
         content = None if cache is None else cache.load(self.key)
         if content is None:
             return None
-        return self._without_errors(lambda: read_record(content, self.opened, {item.name: item for item in self.providers.all}))
+        return self._without_errors(
+            lambda: read_record(content, self._elements(), {item.name: item for item in self.providers.all})
+        )
 
     @property
     def programs_key(self) -> str | None:
-        """The key of the model's programs; None where they are not kept."""
+        """The key of the programs of a model with no file but its own; None where they are not kept."""
         return None if self.identity is None else programs_key(self.identity, self.opened)
 
     def keep_programs(self, built: Built, settings: Settings) -> None:
-        """Keep the programs of a session that was made, where that is possible: the key knows no files but the model's own."""
-        key, able = self.programs_key, remembering(self.providers.all)
-        if key is None or able is None or built.has_contexts or not set(built.stamps) <= {self.opened.path} or self._has_changed():
+        """Keep the programs of a session that was made, where that is possible and all its files are known."""
+        if built.data is None or built.has_contexts or self._has_changed() or not are_as_before(built.data):
+            return
+        base, able = self.programs_key, remembering(self.providers.all)
+        if base is None or able is None or (built.data and self.file is None):  # those with data are found by the file alone
+            return
+        key = with_data(base, built.data)
+        if key is None:
             return
         providers = {item.name: item for item in self.providers.all}
 
@@ -88,17 +116,21 @@ class Attempt:
 
         with span("decisions.keep_programs"):
             if self._without_errors(store):
-                self.remember(settings)
+                self.remember(settings, built.data)
 
-    def remember(self, settings: Settings) -> None:
-        """Let later processes find the programs of this model by its file, where it has been as it is for a while."""
+    def remember(self, settings: Settings, data: Sequence[DataFile] = ()) -> None:
+        """Let later processes find the programs of this model by its file, where it has been as it is for a while.
+
+        `data` are the files beside it.
+        """
         key, cache = self.programs_key, shared_cache()
         if self.file is None or key is None or cache is None or self.identity is None or self._has_changed():
             return
         name = known_file_key(self.file, sample(self.opened.content.read, len(self.opened.content)), settings, self.providers.all)
         if name is not None:
             content = self.identity[-1]
-            cache.store(name, marshal.dumps((self.key, self.message, content if isinstance(content, bytes) else b"", key)))
+            own, beside = content if isinstance(content, bytes) else b"", tuple(item.location for item in data)
+            cache.store(name, marshal.dumps((self.key, self.message, own, key, beside)))
 
     def _has_changed(self) -> bool:
         """Return whether the file is another one than when it was opened, as its entry shows."""
@@ -110,11 +142,14 @@ class Attempt:
         if cache is None or able is None:
             return
         with span("decisions.keep"):
-            content = self._without_errors(lambda: write_record(self.opened, decided, able))
+            content = self._without_errors(lambda: write_record(self._elements(), decided, able))
             if content is None:
                 event("decisions.not_kept", key=self.key)
             else:
                 cache.store(self.key, content)
+
+    def _elements(self) -> Elements:
+        return Elements(self.opened, self.folder)
 
     def _without_errors(self, work: Callable[[], _T]) -> _T | None:
         try:
@@ -161,6 +196,8 @@ class KnownModel:
     """That of all its bytes, b"" for a large one."""
     programs_key: str
     """The key of its programs."""
+    data: tuple[DataFile, ...]
+    """The files beside it."""
 
 
 def find_known(source: Source, settings: Settings, providers: ProviderList) -> KnownModel | None:
@@ -178,7 +215,11 @@ def find_known(source: Source, settings: Settings, providers: ProviderList) -> K
     if file is None or content is None:
         return None
     try:
-        return KnownModel(Path(os.fsdecode(given)), file, *marshal.loads(content))
+        own, message, digest, base, locations = marshal.loads(content)
+        path = Path(os.fsdecode(given))
+        data = data_files_again(locations, path, settings.load.external_folder) if locations else ()
+        programs = None if data is None else with_data(base, data)
+        return None if data is None or programs is None else KnownModel(path, file, own, message, digest, programs, data)
     except (EOFError, TypeError, ValueError) as error:
         event("decisions.failed", key=key, error=str(error))
         return None
@@ -201,7 +242,7 @@ def begin(source: Source, settings: Settings, providers: ProviderList) -> Attemp
     given = source.given
     if not isinstance(given, (str, os.PathLike, bytes)):
         return None
-    file = None if isinstance(given, bytes) else settled_file(given)
+    file, began_ns = None if isinstance(given, bytes) else settled_file(given), time.time_ns()
     try:
         opened = open_model(given, None if isinstance(given, bytes) else Path(os.fsdecode(given)))
         if opened.is_folder or opened.format in registered_formats():
@@ -213,7 +254,8 @@ def begin(source: Source, settings: Settings, providers: ProviderList) -> Attemp
         if key is None:
             return None
         identity = identity_of(opened, key, message) if settings.shares_programs else None
-        return Attempt(opened, key, providers, identity, message, file if file is not None and file[1] == opened.stamp else None)
+        known = file if file is not None and file[1] == opened.stamp else None
+        return Attempt(opened, key, providers, identity, message, known, settings.load.external_folder, began_ns)
     except (SardonyxError, ValueError):  # those who read the model again say what is wrong
         return None
 

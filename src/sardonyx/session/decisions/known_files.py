@@ -27,8 +27,11 @@ _LOCK = new_lock()
 _DIGESTS: dict[SettledFile, tuple[str, bytes]] = {}
 
 
-def settled_file(path: str | os.PathLike[str]) -> SettledFile | None:
-    """Return what tells a file from what may take its place; None for one that was written just now, is mapped or is not there."""
+def settled_file(path: str | os.PathLike[str], now_ns: int | None = None) -> SettledFile | None:
+    """Return what tells a file from what may take its place; None for one that was written just now, is mapped or is not there.
+
+    `now_ns` is a time in the past, where a file that changed since is to be None too.
+    """
     if config.maps_weights():
         return None
     try:
@@ -36,7 +39,7 @@ def settled_file(path: str | os.PathLike[str]) -> SettledFile | None:
         status = os.stat(absolute)
     except (OSError, ValueError):
         return None
-    is_settled = 0 <= max(status.st_mtime_ns, status.st_ctime_ns) <= time.time_ns() - _SETTLED_NS
+    is_settled = 0 <= max(status.st_mtime_ns, status.st_ctime_ns) <= (time.time_ns() if now_ns is None else now_ns) - _SETTLED_NS
     return (absolute, stamp_of(status), status.st_ctime_ns) if is_settled else None
 
 

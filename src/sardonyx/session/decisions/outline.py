@@ -13,6 +13,7 @@ from sardonyx.ir import Tensor, Value
 from sardonyx.provider import HOST, Program
 from sardonyx.runtime.plan import Plan, ProgramStep, Segment
 from sardonyx.session.built import Built
+from sardonyx.session.decisions.data_files import DataFile
 from sardonyx.session.decisions.record import plain_placement, read_placement
 from sardonyx.session.decisions.report import plain_report, report_of
 from sardonyx.session.execution import executor_for
@@ -63,6 +64,7 @@ def built_of(
     programs: Sequence[Program],
     providers: ProviderList,
     stamps: Mapping[Path, FileStamp],
+    data: tuple[DataFile, ...],
     settings: ExecutionSettings,
 ) -> Built:
     """Return the model ready to run.
@@ -71,7 +73,8 @@ def built_of(
         outline: what `outline_of` returned.
         programs: of the plan, in order.
         providers: of the session.
-        stamps: of the model's file, where it has one.
+        stamps: of the model's file, where it has one, and of those beside it.
+        data: the files beside it.
         settings: of the session.
 
     Raises:
@@ -108,6 +111,7 @@ def built_of(
         report=functools.partial(report_of, report),
         recorder=None,
         stamps=stamps,
+        data=data,
     )
 
 

@@ -25,6 +25,7 @@ from sardonyx.formats.opened import OpenedModel
 from sardonyx.formats.plain_graph import KeptProgram, Plain
 from sardonyx.held_memory import HeldKind, union_bytes
 from sardonyx.provider import Program, Provider, ReportsMemory
+from sardonyx.session.decisions.data_files import DataFile
 from sardonyx.session.decisions.key import key_of
 from sardonyx.session.decisions.known_files import SettledFile
 from sardonyx.session.decisions.sharing import Identity
@@ -40,6 +41,7 @@ __all__ = [
     "sample",
     "sample_file",
     "store_programs",
+    "with_data",
 ]
 
 _ALIGNMENT = 64
@@ -96,6 +98,17 @@ def programs_key(identity: Identity, opened: OpenedModel) -> str | None:
     else:
         return None
     return hashlib.sha256(f"programs {key} {about}".encode()).hexdigest()
+
+
+def with_data(key: str, data: Sequence[DataFile]) -> str | None:
+    """Return the key of the programs of a model with these files beside its own; None where one of them cannot be read."""
+    if not data:
+        return key
+    pieces = [sample_file(item.file) for item in data]
+    if None in pieces or not hasattr(os, "geteuid"):
+        return None
+    about = [(item.location, *item.file[1:], piece) for item, piece in zip(data, pieces, strict=True)]
+    return hashlib.sha256(f"{key} with {about}".encode(errors="surrogatepass")).hexdigest()
 
 
 def known_file_key(file: SettledFile, pieces: str, settings: Settings, providers: Sequence[Provider]) -> str | None:

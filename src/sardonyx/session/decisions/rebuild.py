@@ -14,6 +14,7 @@ from sardonyx.partition.part import Cut
 from sardonyx.provider import Body, Program
 from sardonyx.runtime.plan import make_plan
 from sardonyx.session.built import Built
+from sardonyx.session.decisions.data_files import DataFile, are_as_before
 from sardonyx.session.decisions.keep import Attempt, find_known
 from sardonyx.session.decisions.known_files import remember_digests
 from sardonyx.session.decisions.outline import built_of
@@ -43,7 +44,8 @@ def rebuild_known(source: Source, settings: Settings, providers: ProviderList) -
     if known is None:
         return None
     _, stamp, _ = known.file
-    built = _restored(known.programs_key, settings, providers, {known.path: stamp})
+    stamps = {known.path: stamp, **{Path(item.file[0]): item.file[1] for item in known.data}}
+    built = _restored(known.programs_key, settings, providers, stamps, known.data)
     if built is not None:
         remember_digests(known.file, known.message, known.content)
         share(identity_with(known.key, *known.file, known.content), built)
@@ -79,7 +81,13 @@ def rebuild(attempt: Attempt, source: Source, settings: Settings) -> Built | Non
     return built
 
 
-def _restored(key: str, settings: Settings, providers: ProviderList, stamps: Mapping[Path, FileStamp]) -> Built | None:
+def _restored(
+    key: str,
+    settings: Settings,
+    providers: ProviderList,
+    stamps: Mapping[Path, FileStamp],
+    data: tuple[DataFile, ...] = (),
+) -> Built | None:
     """Return the model whose programs are kept under `key`; None where there are none, or they cannot be used."""
     try:
         kept = find_programs(key)
@@ -87,8 +95,10 @@ def _restored(key: str, settings: Settings, providers: ProviderList, stamps: Map
             return None
         with span("session.restore"):
             programs = restored_programs(kept, providers.all)
-            built = built_of(kept.outline, programs, providers, stamps, settings.execution)
+            built = built_of(kept.outline, programs, providers, stamps, data, settings.execution)
         check_unchanged(stamps)
+        if not are_as_before(data):
+            return None
     except Exception as error:  # noqa: BLE001  as above
         _note(key, error)
         return None
@@ -105,11 +115,12 @@ def _note(key: str, error: Exception) -> None:
 def _compiled(attempt: Attempt, restored: Restored, settings: Settings) -> Built:
     path, stamp = attempt.opened.path, attempt.opened.stamp
     label = path.name if path is not None else restored.metadata.graph_name or "model"
-    stamps: Mapping[Path, FileStamp] = {} if path is None or stamp is None else {path: stamp}
+    own: Mapping[Path, FileStamp] = {} if path is None or stamp is None else {path: stamp}
     with span("session.compile"):
         plan = make_plan(restored.graph, (), restored.cuts, _program_of)
     event("placement.done", model=label, placements=restored.placements, copies=0)
     read_attributes(restored.graph)
+    stamps = {**own, **restored.stamps}
     return Built(
         label=label,
         metadata=restored.metadata,
@@ -124,6 +135,7 @@ def _compiled(attempt: Attempt, restored: Restored, settings: Settings) -> Built
         report=functools.partial(report_of, restored.report),
         recorder=None,
         stamps=stamps,
+        data=attempt.data_files(restored.locations, stamps),
     )
 
 

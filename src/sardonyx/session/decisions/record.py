@@ -1,11 +1,11 @@
 """Records of decisions: an optimized and partitioned model as bytes, without the weights that its file has.
 
-    content = write_record(opened, loaded, prepared, assigned)
-    restored = read_record(content, opened, providers)
+    content = write_record(elements, decided, providers)
+    restored = read_record(content, elements, providers)
 
-Weights of the model's file are numbers, by which they are found in it again. Whoever decided something by the elements of one has
-read it, so the digests of all that were read until now are in the record, and are compared before it is used. Weights that the
-optimizer computed are in the record, which is why there is none where they are large.
+Weights of the model's file are numbers, by which they are found in it again, and those of other files places there. Whoever
+decided something by the elements of one has read it, so the digests of all that were read until now are in the record, and are
+compared before it is used. Weights that the optimizer computed are in the record, which is why there is none where they are large.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ import hashlib
 import marshal
 import operator
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import checked
 from sardonyx.dtypes import Array, DataType
-from sardonyx.formats.files import Content
-from sardonyx.formats.opened import OpenedModel
-from sardonyx.formats.plain_graph import NoPlainForm, Plain, PlainReader, PlainWriter
+from sardonyx.formats.files import FileStamp
+from sardonyx.formats.plain_graph import NoPlainForm, Place, Plain, PlainReader, PlainWriter
 from sardonyx.formats.stored import stored
-from sardonyx.formats.wire import Blob
 from sardonyx.ir import Graph, Node, Tensor, Value
 from sardonyx.partition.explain import Placement
 from sardonyx.partition.part import Cut
 from sardonyx.provider import Capability, Partition
+from sardonyx.session.decisions.data_files import locations_of
+from sardonyx.session.decisions.elements import Elements
 from sardonyx.session.decisions.key import RemembersClaims
 from sardonyx.session.values import ModelMetadata, NodeArg
 
@@ -47,8 +48,10 @@ class Decided:
 
     graph: Graph
     """The graph, optimized."""
-    placed: Mapping[Tensor, int]
-    """The numbers of weights whose elements are in the file."""
+    placed: Mapping[Tensor, Place]
+    """Where elements of weights are in the model's files."""
+    stamps: Mapping[Path, FileStamp]
+    """What these files were when they were read."""
     inputs: Sequence[Value]
     """The inputs that a feed may name."""
     declared: Sequence[NodeArg]
@@ -85,18 +88,24 @@ class Restored:
     """The same for reports."""
     report: Plain
     """What the optimizer did."""
+    locations: Sequence[str]
+    """By which its tensors name other files."""
+    stamps: Mapping[Path, FileStamp]
+    """What those files were when they were opened."""
 
 
-def write_record(opened: OpenedModel, decided: Decided, providers: Sequence[RemembersClaims]) -> bytes | None:
+def write_record(elements: Elements, decided: Decided, providers: Sequence[RemembersClaims]) -> bytes | None:
     """Return the record of a model; None where it holds what cannot be kept, or much that is computed of weights.
 
+    Nor is there one where another file was replaced since it was read.
+
     Args:
-        opened: the model's file.
+        elements: of the model's weights.
         decided: what was decided.
         providers: of the session.
 
     Raises:
-        SardonyxError: the file has changed.
+        SardonyxError: a file has changed.
     """
     writer = PlainWriter(decided.placed, _MOST_HELD_BYTES)
     try:
@@ -107,7 +116,7 @@ def write_record(opened: OpenedModel, decided: Decided, providers: Sequence[Reme
         defaults = tuple((name, writer.array(array)) for name, array in decided.defaults.items())
         content = (
             tuple((item.name, item.decision_facts()) for item in providers),
-            _digests(opened, decided.placed),
+            _digests(elements, decided.placed),
             graph,
             writer.numbers(decided.inputs),
             tuple((item.name, item.type, tuple(item.shape)) for item in decided.declared),
@@ -116,36 +125,35 @@ def write_record(opened: OpenedModel, decided: Decided, providers: Sequence[Reme
             tuple(_cut(writer, places, part) for part in decided.cuts),
             tuple(plain_placement(place) for place in checked(decided.placements)),
             decided.report,
+            tuple(locations_of(decided.placed.values())),
         )
-        return marshal.dumps(content)
+        return marshal.dumps(content) if elements.stamps.items() <= decided.stamps.items() else None
     except (NoPlainForm, KeyError, ValueError):  # the last where a text or a number is of a type of somebody's own
         return None
 
 
-def read_record(content: bytes, opened: OpenedModel, providers: Mapping[str, Any]) -> Restored:
+def read_record(content: bytes, elements: Elements, providers: Mapping[str, Any]) -> Restored:
     """Return what a record holds.
 
     Args:
         content: what `write_record` returned.
-        opened: the file of a model with the same message.
+        elements: of a model with the same message.
         providers: of the session, by name; Any: providers that remember claims.
 
     Raises:
         StaleError: the model has other weights, or the record is damaged.
-        SardonyxError: the file has changed, or a node cannot be claimed again.
+        SardonyxError: a file has changed or is not there, or a node cannot be claimed again.
     """
     try:
-        facts, digests, plain, inputs, declared, defaults, metadata, cuts, placements, report = marshal.loads(content)
-        places = list(opened.blobs.values())
-        for number, digest in checked(digests):
-            if _digest(opened.content, places[number]) != digest:
-                raise StaleError(f"weight {number} of the model has other elements")
+        facts, digests, plain, inputs, declared, defaults, metadata, cuts, placements, report, locations = marshal.loads(content)
+        for place, digest in checked(digests):
+            if _digest(elements, place) != digest:
+                raise StaleError(f"weight {place} of the model has other elements")
         for name, own in facts:
             providers[name].take_facts(own)
 
-        def tensor_of(dtype: DataType, shape: tuple[int, ...], number: int) -> Tensor:
-            blob = places[number]
-            return Tensor(dtype, shape, stored(opened.content, blob.offset, blob.size_bytes, dtype, shape))
+        def tensor_of(dtype: DataType, shape: tuple[int, ...], place: Place) -> Tensor:
+            return Tensor(dtype, shape, stored(*elements.find(place), dtype, shape))
 
         reader = PlainReader(tensor_of)
         graph = reader.graph(plain)
@@ -159,6 +167,8 @@ def read_record(content: bytes, opened: OpenedModel, providers: Mapping[str, Any
             tuple(_restored(reader, graph, nodes, providers, *part) for part in cuts),
             tuple(read_placement(*place) for place in placements),
             report,
+            locations,
+            elements.stamps,
         )
     except (AttributeError, EOFError, LookupError, TypeError, ValueError) as error:
         raise StaleError(f"{type(error).__name__}: {error}") from error
@@ -169,14 +179,14 @@ def _values_of(partition: Partition) -> tuple[Value, ...]:
     return (*partition.inputs, *partition.constants, *partition.outputs, *reads)
 
 
-def _digests(opened: OpenedModel, placed: Mapping[Tensor, int]) -> Plain:
-    read = sorted({number for tensor, number in placed.items() if tensor.was_read})
-    places = list(opened.blobs.values())
-    return tuple((number, _digest(opened.content, places[number])) for number in checked(read))
+def _digests(elements: Elements, placed: Mapping[Tensor, Place]) -> Plain:
+    read = sorted({place for tensor, place in placed.items() if tensor.was_read}, key=repr)
+    return tuple((place, _digest(elements, place)) for place in checked(read))
 
 
-def _digest(content: Content, blob: Blob) -> bytes:
-    return hashlib.sha256(content.read(blob.offset, blob.size_bytes)).digest()
+def _digest(elements: Elements, place: Place) -> bytes:
+    content, offset, size_bytes = elements.find(place)
+    return hashlib.sha256(content.read(offset, size_bytes)).digest()
 
 
 def _cut(writer: PlainWriter, places: Mapping[Node, int], part: Cut) -> Plain:

@@ -11,16 +11,14 @@ from __future__ import annotations
 import hashlib
 import os
 import weakref
-from pathlib import Path
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.forks import new_lock
-from sardonyx.formats.files import FileStamp
 from sardonyx.formats.opened import OpenedModel
 from sardonyx.held_memory import union_bytes
 from sardonyx.session.built import Built
+from sardonyx.session.decisions.data_files import are_as_before
 from sardonyx.session.decisions.known_files import remember_digests, settled_file
-from sardonyx.session.model_files import is_unchanged
 
 __all__ = ["Identity", "find_shared", "forget_recent", "identity_of", "identity_with", "share"]
 
@@ -69,12 +67,7 @@ def find_shared(identity: Identity) -> Built | None:
     What other files the model has must be as they were.
     """
     built = _find(identity)
-    own = identity[1]
-    return built if built is None or all(_holds(path, stamp, own) for path, stamp in built.stamps.items()) else None
-
-
-def _holds(path: Path, stamp: FileStamp, own: object) -> bool:
-    return os.path.abspath(path) == own or is_unchanged(path, stamp)
+    return built if built is None or are_as_before(built.data or ()) else None
 
 
 def _find(identity: Identity) -> Built | None:
@@ -89,7 +82,12 @@ def _find(identity: Identity) -> Built | None:
 
 
 def share(identity: Identity, built: Built) -> None:
-    """Let later sessions use `built`, as long as somebody refers to it, or, of a small model, for a while."""
+    """Let later sessions use `built`, as long as somebody refers to it, or, of a small model, for a while.
+
+    What has files of which not all is known is not shared.
+    """
+    if built.data is None:
+        return
     size_bytes = _kept_bytes(built)
     recent = None if size_bytes is None else (_unused(built), size_bytes)
     gone = []  # what dies, dies without the lock

@@ -50,8 +50,8 @@ class Loaded:
     """What the file says about itself."""
     stamps: Mapping[Path, FileStamp]
     """What the files that it was read from were then."""
-    placed: Mapping[Tensor, int]
-    """The numbers of tensors whose elements are in the model's own file."""
+    placed: Mapping[Tensor, int | tuple[str, int, int]]
+    """The numbers of tensors whose elements are in the model's own file, and the places of those in other files."""
 
 
 def load(
