@@ -37,8 +37,8 @@ SHAPES_KEPT = 16
 """How many sets of shapes, or of those that are alike, are known at a time."""
 _MOST_RESULT_BYTES = 1 << 23
 """How much memory the results of a run may take: what the allocator of the process takes from blocks that it keeps."""
-_MOST_COUNTED_BYTES = 1 << 20
-"""The same where only the run shows how long results are: large ones are copied for longer than a run in Python takes."""
+_MOST_COUNTED_BYTES = 1 << 22
+"""The same where only the run shows how long results are: up to half of it is copied, for longer than a run in Python takes."""
 MOST_SCRATCH_BYTES = 1 << 23
 """How much memory one lane, or a binding, may work in: with more, a run takes so long that Python's share is small."""
 _LITTLE_SCRATCH_BYTES = 1 << 18
@@ -73,6 +73,7 @@ class NativeRuns:
         self.pool = PoolWords.of(len(outputs))
         self._lock = new_lock()
         self._entry: _Entry | None = None
+        self._refused: Key | None = None  # the shapes of the latest run, where runs of theirs need Python
         self._closed = False
 
     @staticmethod
@@ -129,23 +130,28 @@ class NativeRuns:
         with self._lock:
             if arrays is not None and all(array.flags.c_contiguous for array in arrays):
                 key = tuple([array.shape for array in arrays])
-                sizes = self.sizes(key)
-                if sizes is not None and _makes_none(sizes.bound):
-                    self._learn(key, sizes, run)
+                if key != self._refused:
+                    sizes = self.sizes(key)
+                    is_learnt = sizes is not None and _makes_none(sizes.bound) and self._learn(key, sizes, run)
+                    self._refused = None if is_learnt else key
             return None if self._entry is None else self._entry.function
 
-    def _learn(self, key: Key, sizes: BoundStep, run: Callable[..., object]) -> None:
-        """Add shapes to the table, or those that are like them; begins a new one where there is no space."""
+    def _learn(self, key: Key, sizes: BoundStep, run: Callable[..., object]) -> bool:
+        """Add shapes to the table, or those that are like them, and return whether runs of theirs may be native.
+
+        Begins a new table where there is no space.
+        """
         if sizes.bound.scratch_bytes > MOST_SCRATCH_BYTES:
-            return
+            return False
         growth = self.program.native_growth(sizes.bound) if isinstance(self.program, GrowingProgram) else None
         if growth is None and not _makes_little(sizes):
-            return
+            return False
         row: _Row = key if growth is None else (growth.key,)
         if self._entry is None or not self._entry.takes(row):
             self._entry = _Entry(self, sizes, run)
         if growth is not None or self._entry.affords(sizes.bound.scratch_bytes):
             self._entry.add(row, key, sizes, growth)
+        return True
 
     @property
     def scratch_bytes(self) -> int:
