@@ -7,10 +7,9 @@ A start below 0, or beyond S - T where steps may not wrap around, is reported in
 
 from __future__ import annotations
 
-from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.copies import copy_elements
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I64, Type
-from sardonyx.codegen.emit.values import Pointer, Register
 
 __all__ = ["write_cache_write"]
 
@@ -40,11 +39,6 @@ def write_cache_write(module: Module, symbol: str, element: Type, *, wraps: bool
                 first = start % b.max(steps, 1)
                 ahead = b.min(steps - first, length)
                 target, source = result.at(task * steps * inner), update.at(task * length * inner)
-                _copy(b, target, cache.at(task * steps * inner), steps * inner)
-                _copy(b, target.at(first * inner), source, ahead * inner)
-                _copy(b, target, source.at(ahead * inner), (length - ahead) * inner)
-
-
-def _copy(b: Function, target: Pointer, source: Pointer, length: Register) -> None:
-    for i, span in b.vectors(0, length, target.element):
-        target.store(source.load(i, span), i, span)
+                copy_elements(b, target, cache.at(task * steps * inner), steps * inner)
+                copy_elements(b, target.at(first * inner), source, ahead * inner)
+                copy_elements(b, target, source.at(ahead * inner), (length - ahead) * inner)

@@ -12,11 +12,15 @@ Sizes and strides are parameters; only how each array is walked within a row is 
 from __future__ import annotations
 
 import enum
+import functools
 import math
 from collections.abc import Sequence
 
-from sardonyx.codegen.emit.expr import ElementExpr
+from sardonyx.codegen.emit import mathlib
+from sardonyx.codegen.emit.copies import copy_elements
+from sardonyx.codegen.emit.expr import ElementExpr, number
 from sardonyx.codegen.emit.expr_llvm import write_expressions
+from sardonyx.codegen.emit.folds import in_turns
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import BOOL, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
@@ -103,6 +107,11 @@ _MOST_ELEMENTS = 1 << 20
 
 _TASKS_PER_THREAD = 4
 
+_IN_TURNS = 2
+"""Vectors of a row that are computed side by side where expressions are long."""
+_MANY_REGISTERS = 32
+"""Where there are so many registers, vectors are so wide that one at a time is enough."""
+
 _INNER, _ROWS, _BLOCK_INNER, _BLOCK_ROWS, _RANK, _STRIDES = range(6)
 
 
@@ -183,16 +192,42 @@ def _write_row(
     first: Register,
     last: Register,
 ) -> None:
+    is_copy = len(arrays) == 2 and outputs[0].primitive == "argument" and arrays[0].element is not BOOL
+    if is_copy and set(accesses) == {Access.ORDERED}:
+        copy_elements(b, arrays[1].at(first), arrays[0].at(first), last - first)
+        return
     count = len(arrays) - len(outputs)
     walked = list(zip(arrays, accesses, range(len(arrays)), strict=True))
     fixed = {place: array.load() for array, access, place in walked[:count] if access is Access.FIXED}
-    for i, span in b.vectors(first, last, arrays[-1].element, lanes=_lanes(b.target, [array.element for array in arrays])):
+    lanes, element = _lanes(b.target, [array.element for array in arrays]), arrays[-1].element
+
+    def compute(i: Register, span: Span) -> list[Register]:
         arguments = [
             fixed[place].splat(span.lanes) if access is Access.FIXED else _load(b, array, access, place, i, span)
             for array, access, place in walked[:count]
         ]
-        for value, (array, access, place) in zip(write_expressions(b, outputs, arguments), walked[count:], strict=True):
-            _store(b, value.splat(span.lanes), array, access, place, i, span)
+        return [value.splat(span.lanes) for value in write_expressions(b, outputs, arguments)]
+
+    def store(values: Sequence[Register], i: Register, span: Span) -> None:
+        for value, (array, access, place) in zip(values, walked[count:], strict=True):
+            _store(b, value, array, access, place, i, span)
+
+    if b.target.registers < _MANY_REGISTERS and lanes > 1 and _are_long(outputs):
+        step, span = lanes * _IN_TURNS, Span(lanes)
+        turns = first + ((last - first) & -step)
+        with b.loop(first, turns, step) as i:
+            places = [i + number * lanes for number in range(_IN_TURNS)]
+            found = in_turns(b, [functools.partial(compute, place, span) for place in places])
+            for place, values in zip(places, found, strict=True):
+                store(values, place, span)
+        first = turns
+    for i, span in b.vectors(first, last, element, lanes=lanes):
+        store(compute(i, span), i, span)
+
+
+def _are_long(outputs: Sequence[ElementExpr]) -> bool:
+    """Return whether expressions are so long that the processor does not see the next vector while it computes one."""
+    return any(step.primitive in mathlib.FUNCTIONS or step.primitive == "power" for step in number(outputs)[0])
 
 
 def _write_short_rows(

@@ -16,6 +16,7 @@ import operator
 from collections.abc import Sequence
 
 from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.copies import copy_elements
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import BOOL, I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register
@@ -105,7 +106,10 @@ def _gather_tuples(
     with b.loop(*places) as j:
         offset, valid = tuple_offset(b, indices, tuples + j, depth, 5)
         with b.when(valid):
-            _copy(b, result.at(j * inner), data.at(offset), b.const(I64, 1) if single else inner)
+            if single:
+                result.store(data.load(offset), j)
+            else:
+                copy_elements(b, result.at(j * inner), data.at(offset), inner)
         with b.when(~valid):
             b.buffer(STATUS, I64).store((tuples + j) * depth + 1)
 
@@ -125,12 +129,6 @@ def checked_index(b: Function, given: Register, length: Register) -> tuple[Regis
     index = given.to(I64)
     position = b.select(index < 0, index + length, index)
     return position, (position >= 0) & (position < length)
-
-
-def _copy(b: Function, result: Pointer, source: Pointer, length: Register) -> None:
-    lanes = 1 if length.is_constant else None
-    for i, span in b.vectors(0, length, source.element, lanes=lanes):
-        result.store(source.load(i, span), i, span)
 
 
 @dataclass(frozen=True, slots=True)

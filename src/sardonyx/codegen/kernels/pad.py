@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.copies import copy_elements
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import BOOL, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register
@@ -172,7 +173,7 @@ def _write_constant_row(b: Kernel, target: Pointer, start: Pointer, inside: Regi
     for first, last in ((b.const(I64, 0), begin), (end, out)):
         for i, span in b.vectors(first, last, target.element):
             target.store(number, i, span)
-    _copy(b, target.at(begin), start, end - begin)
+    copy_elements(b, target.at(begin), start, end - begin)
 
 
 def _write_row(b: Kernel, target: Pointer, start: Pointer, find: Callable[[Function, Register, Register], Register] | None) -> None:
@@ -182,9 +183,4 @@ def _write_row(b: Kernel, target: Pointer, start: Pointer, find: Callable[[Funct
     for first, last in ((b.const(I64, 0), begin), (begin + length, out)):
         with b.loop(first, last) as i:
             target.store(start.load(find(b, i - begin, length)), i)
-    _copy(b, target.at(begin), start, length)
-
-
-def _copy(b: Function, target: Pointer, source: Pointer, length: Register) -> None:
-    for i, span in b.vectors(0, length, target.element):
-        target.store(source.load(i, span), i, span)
+    copy_elements(b, target.at(begin), start, length)

@@ -6,10 +6,9 @@ length below 0 or beyond the steps is reported in the status word as the number 
 
 from __future__ import annotations
 
-from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.copies import copy_elements
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I64, Type
-from sardonyx.codegen.emit.values import Pointer, Register
 
 __all__ = ["write_reverse"]
 
@@ -40,9 +39,4 @@ def write_reverse(module: Module, symbol: str, element: Type, *, steps_first: bo
                 row = i * second + j
                 source = row + b.select(step < length, length - 1 - step - step, step.like(0)) * apart
                 target, origin = result.at(row * inner), data.at(source * inner)
-                b.branch(inner.eq(1), lambda: target.store(origin.load()), lambda: _copy(b, target, origin, inner))
-
-
-def _copy(b: Function, target: Pointer, source: Pointer, length: Register) -> None:
-    for i, span in b.vectors(0, length, target.element):
-        target.store(source.load(i, span), i, span)
+                b.branch(inner.eq(1), lambda: target.store(origin.load()), lambda: copy_elements(b, target, origin, inner))

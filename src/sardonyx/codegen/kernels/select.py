@@ -10,8 +10,9 @@ The result is dense: its rows are as long as elements were found, which the seco
 from __future__ import annotations
 
 from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.copies import copy_elements
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import I32, I64, PTR, U16, Kind, Type
+from sardonyx.codegen.emit.types import I32, I64, U16, Kind, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.ranking import each_lane
 
@@ -23,7 +24,6 @@ DATA, PLACES, COUNT, TAKEN = range(4)
 """The buffers of `write_taken`."""
 
 _BLOCK, _MOST_BLOCKS = 1 << 16, 1 << 12
-_LONG_COPY_BYTES = 256
 
 
 def found_block(count: int) -> int:
@@ -101,23 +101,11 @@ def write_taken(module: Module, symbol: str, element: Type, *, single: bool) -> 
             outer, first = task // blocks, task % blocks * block
             data, result = b.buffer(DATA, element).at(outer * axis * inner), b.buffer(TAKEN, element).at(outer * count * inner)
             with b.loop(first, b.min(first + block, count)) as j:
-                _copy(b, result.at(j * inner), data.at(places.load(j) * inner), inner, single=single)
-
-
-def _copy(b: Function, result: Pointer, source: Pointer, length: Register, *, single: bool) -> None:
-    if single:
-        result.store(source.load())
-        return
-    size_bytes = length * source.element.size_bytes
-
-    def by_vectors() -> None:
-        for i, span in b.vectors(0, length, source.element):
-            result.store(source.load(i, span), i, span)
-
-    def whole() -> None:
-        b.intrinsic("memcpy", PTR, [result.to(PTR), source.to(PTR), size_bytes])
-
-    b.branch(size_bytes < _LONG_COPY_BYTES, by_vectors, whole)
+                target, source = result.at(j * inner), data.at(places.load(j) * inner)
+                if single:
+                    target.store(source.load())
+                else:
+                    copy_elements(b, target, source, inner)
 
 
 def _count(b: Kernel, x: Pointer, count: Register) -> Register:

@@ -6,6 +6,7 @@ Element (i, j) is kept where j >= i + k (upper), or where j <= i + k (lower).
 from __future__ import annotations
 
 from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.copies import copy_elements
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register
@@ -26,13 +27,9 @@ def write_triangle(module: Module, symbol: str, element: Type, *, upper: bool) -
             border = b.max(b.min(row % height + (k if upper else k + 1), width), 0)
             source, target = data.at(row * width), result.at(row * width)
             nothing = b.const(I64, 0)
-            _copy(b, target, source, *((border, width) if upper else (nothing, border)))
+            first, last = (border, width) if upper else (nothing, border)
+            copy_elements(b, target.at(first), source.at(first), last - first)
             _clear(b, target, *((nothing, border) if upper else (border, width)))
-
-
-def _copy(b: Function, target: Pointer, source: Pointer, first: Register, last: Register) -> None:
-    for i, span in b.vectors(first, last, target.element):
-        target.store(source.load(i, span), i, span)
 
 
 def _clear(b: Function, target: Pointer, first: Register, last: Register) -> None:
