@@ -22,7 +22,7 @@ __all__ = [
     "exp_of_sigmoid",
     "exp_scaled",
     "exp_within",
-    "expm1_below_zero",
+    "half_expm1_of_double",
     "polynomial",
     "power_of_two",
     "reduce_exp",
@@ -106,8 +106,15 @@ def exp_of_sigmoid(b: Function, x: Register) -> Register:
     return b.fma(near, scale, scale)
 
 
-def expm1_below_zero(b: Function, x: Register) -> Register:
-    """Return the exponential less 1 of float32 numbers that are at most 0; method and error as expm1, but zeros become 0."""
-    shifted, near = _reduce(b, b.max(x.like(-20.0), x), 127)
+def half_expm1_of_double(b: Function, x: Register) -> Register:
+    """Return (e^(2 x) - 1) / 2 for float32 numbers from 0 on, in few instructions: what the hyperbolic tangent needs.
+
+    Method: 2 x = n ln 2 + 2 r, with n below 30, so that ln 2 in one part is enough; as expm1 then, with the factors of 2 in the
+    coefficients. Error: 1.7 ulp. x is moved below 10 first, NaN stays, zeros become 0.
+    """
+    x = b.min(x.like(10.0), x)
+    shifted = b.fma(x, 2 / math.log(2), _ROUNDER + 127)
+    r = b.fma(shifted - (_ROUNDER + 127), -math.log(2) / 2, x)
+    near = b.fma(r * r, polynomial(b, r, [number * 2.0 ** (power + 1) for power, number in enumerate(coefficients.EXP)]), r)
     scale = (shifted.bits_as(I32) << 23).bits_as(F32)
-    return b.fma(scale, near, scale - 1)
+    return b.fma(scale, near, b.fma(scale, 0.5, -0.5))

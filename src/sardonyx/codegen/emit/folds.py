@@ -13,6 +13,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.types import Kind, Type
@@ -20,6 +21,8 @@ from sardonyx.codegen.emit.values import Number, Register
 from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["MAX", "MIN", "PRODUCT", "SUM", "Fold", "Folding", "in_turns"]
+
+Written = TypeVar("Written")
 
 _TURNS = 32
 """Turns of one block, and blocks of the next larger one."""
@@ -122,13 +125,13 @@ class Folding:
             self.take(totals, [functools.reduce(combine, [part.value for part in column]) for column in zip(*parts, strict=True)])
 
 
-def in_turns(b: Function, writers: Sequence[Callable[[], Register]]) -> list[Register]:
+def in_turns(b: Function, writers: Sequence[Callable[[], Written]]) -> list[Written]:
     """Call writers and take an instruction of each in turn, so that the processor sees them side by side.
 
     What one writes no other may read. Where one writes a loop or a branch, their code stays one after another.
     """
     parts: list[list[str]] = []
-    values: list[Register] = []
+    values: list[Written] = []
     for write in writers:
         begin = len(b.lines)
         values.append(write())
