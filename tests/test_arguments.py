@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sardonyx.arguments import as_buffer, as_index, as_list, as_mapping, as_pairs, as_path, as_text, instance
+from sardonyx.arguments import as_buffer, as_flag, as_index, as_list, as_mapping, as_pairs, as_path, as_text, instance
 from sardonyx.errors import InvalidArgument
 
 
@@ -51,3 +51,11 @@ def test_what_does_not_fit_is_named(check: Callable[[str, Any], object], wrong: 
     """With what was expected, and what came."""
     with pytest.raises(TypeError, match=message):
         check("that", wrong)
+
+
+def test_a_flag_has_a_truth_of_its_own() -> None:
+    """None is False; the length of a text or a list says nothing."""
+    assert [as_flag("f", value) for value in (True, 0, None, 2.0)] == [True, False, False, True]
+    for value in ("", "yes", [], [1], {}):
+        with pytest.raises(TypeError, match="f is a bool, got"):
+            as_flag("f", value)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
 import sardonyx as ort
 from sardonyx.version import ONNXRUNTIME_API, __version__
 
@@ -32,9 +30,7 @@ def test_what_has_no_meaning_is_accepted() -> None:
 
 
 def test_the_sizes_of_the_global_pool_are_set_before_it_is_used() -> None:
-    """Negative ones are refused, later ones fail."""
-    with pytest.raises(ort.InvalidArgument, match="at least 0"):
-        ort.set_global_thread_pool_sizes(-1)
+    """Negative ones leave a number open, later ones fail."""
     code = """
 import sardonyx as ort
 from sardonyx.process import global_thread_counts

@@ -46,8 +46,9 @@ from sardonyx.process import (
 from sardonyx.provider import Compatibility as OrtCompiledModelCompatibility
 from sardonyx.session.context.data import OrtEpContextData, OrtEpContextDataBuffer, OrtExternalInitializerInfo
 from sardonyx.session.inference_session import InferenceSession
-from sardonyx.session.options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
+from sardonyx.session.options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, SessionOptions
 from sardonyx.session.providers import get_all_providers, get_available_providers
+from sardonyx.session.run_options import RunOptions
 from sardonyx.session.values import ModelMetadata, NodeArg
 
 if TYPE_CHECKING:

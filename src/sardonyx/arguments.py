@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex, TypeVar
 
 from sardonyx.errors import InvalidArgument
 
-__all__ = ["as_buffer", "as_index", "as_list", "as_mapping", "as_pairs", "as_path", "as_text", "instance"]
+__all__ = ["as_buffer", "as_flag", "as_index", "as_list", "as_mapping", "as_pairs", "as_path", "as_text", "instance"]
 
 _Item = TypeVar("_Item")
 _Key = TypeVar("_Key")
@@ -22,6 +22,13 @@ def as_index(name: str, value: SupportsIndex) -> int:
         return operator.index(value)
     except TypeError:
         raise _wrong(name, "an integer", value) from None
+
+
+def as_flag(name: str, value: object) -> bool:
+    """Return the truth of a value, None included; raises TypeError for texts and collections, whose length is no truth."""
+    if value is not None and not hasattr(type(value), "__bool__"):
+        raise _wrong(name, "a bool", value)
+    return bool(value)
 
 
 def as_text(name: str, value: str) -> str:

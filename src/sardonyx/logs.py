@@ -163,7 +163,7 @@ def set_default_logger_severity(severity: SupportsIndex) -> None:
 
 def set_default_logger_verbosity(verbosity: SupportsIndex) -> None:
     """Accept the verbosity of onnxruntime's debug builds: verbose messages here have one level."""
-    operator.index(verbosity)
+    _as_number("verbosity", verbosity)
 
 
 def set_default_logger_callback(callback: LogCallback | None, severity: SupportsIndex = _WARNING) -> None:
@@ -204,8 +204,15 @@ def report_callback(source: object, what: str) -> None:
     sys.unraisablehook(told)
 
 
+def _as_number(name: str, value: SupportsIndex) -> int:
+    number = operator.index(value)
+    if not -(2**31) <= number < 2**31:
+        raise TypeError(f"{name} is an integer of 32 bits, got {number}")
+    return number
+
+
 def _checked(severity: SupportsIndex) -> int:
-    level = operator.index(severity)
+    level = _as_number("severity", severity)
     if not 0 <= level < len(_LEVELS):
         raise InvalidArgument(f"Invalid logging severity {level}. 0:Verbose, 1:Info, 2:Warning, 3:Error, 4:Fatal")
     return level

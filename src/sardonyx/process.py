@@ -9,7 +9,7 @@ import platform
 import sys
 from typing import SupportsIndex
 
-from sardonyx.errors import Fail, InvalidArgument
+from sardonyx.errors import Fail
 from sardonyx.forks import new_lock, without_fork
 from sardonyx.version import ONNXRUNTIME_API, __version__
 
@@ -66,17 +66,14 @@ def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, direc
 
 
 def set_global_thread_pool_sizes(intra_op_num_threads: SupportsIndex = 0, inter_op_num_threads: SupportsIndex = 0) -> None:
-    """Set how many threads sessions use; 0 leaves a number open.
+    """Set how many threads sessions use; 0 leaves a number open, as does one below it.
 
     As in onnxruntime, sessions that are made from then on must have `use_per_session_threads` off.
 
     Raises:
-        InvalidArgument: a number is negative.
         Fail: it was called before, or a session with `use_per_session_threads` off was made.
     """
-    sizes = {"intra_op": operator.index(intra_op_num_threads), "inter_op": operator.index(inter_op_num_threads)}
-    if min(sizes.values()) < 0:
-        raise InvalidArgument(f"numbers of threads are at least 0, got {sizes}")
+    sizes = {"intra_op": max(operator.index(intra_op_num_threads), 0), "inter_op": max(operator.index(inter_op_num_threads), 0)}
     with _LOCK:
         if _SIZES.get("in_use"):
             raise Fail("Global thread pools have already been created, cannot replace them")

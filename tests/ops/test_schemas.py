@@ -145,6 +145,10 @@ def test_one_type_variable_has_one_type() -> None:
     """Inputs that share a type variable must have one type."""
     with pytest.raises(InvalidGraph, match=r"inputs 0 and 1 are tensor\(float\) and tensor\(int64\), but Add-13 takes one type T"):
         _types("Add", DataType.FLOAT, DataType.INT64)
+    with pytest.raises(
+        InvalidGraph, match=r"Type parameter \(T\) of Optype \(Add\) bound to different types \(tensor\(float\) and "
+    ):
+        _types("Add", DataType.FLOAT, DataType.INT64)
     with pytest.raises(InvalidGraph, match="inputs 0 and 2"):
         _types("Concat", DataType.FLOAT, DataType.FLOAT, DataType.INT64)
 
@@ -160,6 +164,10 @@ def test_types_of_other_versions_pass() -> None:
     """Relu-13 does not list int32, but Relu-14 does; no version of Relu lists texts."""
     _types("Relu", DataType.INT32)
     with pytest.raises(InvalidGraph, match=r'node "n" .*: input 0 is tensor\(string\), but Relu-13 takes tensor\(bfloat16\), '):
+        _types("Relu", DataType.STRING)
+    with pytest.raises(
+        InvalidGraph, match=r"Type Error: Type 'tensor\(string\)' of input parameter \(x\) of operator \(Relu\) in node"
+    ):
         _types("Relu", DataType.STRING)
 
 
@@ -209,6 +217,6 @@ def test_errors_hold_what_onnxruntime_says() -> None:
     node = Node("DynamicQuantizeLinear", [Value("input", TensorType(DataType.INT32))], [Value("y")], version=19, name="n")
     schema = find_schema("", "DynamicQuantizeLinear", 19)
     assert schema is not None
-    expected = r"Type 'tensor\(int32\)' of input parameter \(input\) of operator \(DynamicQuantizeLinear\) is invalid"
+    expected = r"Type 'tensor\(int32\)' of input parameter \(input\) of operator \(DynamicQuantizeLinear\) in node \(n\) is invalid"
     with pytest.raises(InvalidGraph, match=expected):
         check_types(node, schema)

@@ -111,3 +111,9 @@ def test_what_is_no_tensor_is_not_written(tmp_path: Path) -> None:
         file.export_adapter(tmp_path / "x")
     with pytest.raises(ort.InvalidArgument, match="adapter_version is a number of 32 bits"):
         file.set_adapter_version(1 << 31)
+
+
+def test_a_file_that_cannot_be_written_is_a_fail(tmp_path: Path) -> None:
+    """The message names it."""
+    with pytest.raises(ort.Fail, match="the adapter cannot be written to .*nowhere"):
+        ort.AdapterFormat().export_adapter(tmp_path / "nowhere" / "x")

@@ -13,6 +13,7 @@ from support.models import model
 import sardonyx as ort
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
+from sardonyx.formats.onnx import to_bytes
 from sardonyx.ir import SparseTensorType, Value
 from sardonyx.session.feeds import (
     SharedSymbols,
@@ -360,3 +361,38 @@ def test_maps_that_were_fed_are_copied() -> None:
     (found,) = own_results([list(fed)], [fed])
     assert found == fed
     assert found[0] is not fed[0]
+
+
+def test_an_optional_tensor_has_the_declared_shape() -> None:
+    """Of an input of a session too, which leaves the shapes of a list's elements open."""
+    text = "graph(o: optional(float[2])) -> (b: bool[]) {\nb = OptionalHasElement(o)\n}"
+    session = ort.InferenceSession(to_bytes(model(text)))
+    assert session.get_inputs()[0].shape == [2]
+    assert session.run(None, {"o": np.zeros(2, np.float32)})[0]
+    with pytest.raises(InvalidArgument, match=r"input 'o': expected shape \(2\), got \(3,\)"):
+        session.run(None, {"o": np.zeros(3, np.float32)})
+
+
+@pytest.mark.parametrize("provider", ["CPUExecutionProvider", "ReferenceExecutionProvider"])
+def test_subclasses_of_arrays_count_as_arrays(provider: str) -> None:
+    """A matrix multiplies by elements, and masked elements are values, as in onnxruntime; results are plain arrays."""
+    text = "graph(x: float[n, n]) -> (y: float[n, n]) {\ny = Mul(x, x)\n}"
+    session = ort.InferenceSession(to_bytes(model(text)), providers=[provider])
+    plain = np.float32([[1, 2], [3, 4]])
+    for given in (plain.view(np.matrix), np.ma.masked_array(plain, plain > 2)):
+        found = session.run(None, {"x": given})[0]
+        assert (type(found), found.tolist()) == (np.ndarray, [[1, 4], [9, 16]])
+
+
+@pytest.mark.parametrize("kind", ["meta", "sparse", "bfloat16", "requires_grad"])
+def test_a_list_of_tensors_that_torch_does_not_convert_is_refused(kind: str) -> None:
+    """The message is the session's, and keeps torch's words."""
+    torch = pytest.importorskip("torch")
+    made = {
+        "meta": lambda: torch.ones(2, device="meta"),
+        "sparse": lambda: torch.ones(2).to_sparse(),
+        "bfloat16": lambda: torch.ones(2, dtype=torch.bfloat16),
+        "requires_grad": lambda: torch.ones(2, requires_grad=True),
+    }[kind]()
+    with pytest.raises(InvalidArgument, match="'x': expected"):
+        _check("x: float[1, 2]", {"x": [made]})

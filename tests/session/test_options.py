@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import time
 
 import numpy as np
 import pytest
 
-from sardonyx.errors import InvalidArgument, ModelLoadCanceled, ModelLoadTimedOut, RunTerminated, RunTimedOut
-from sardonyx.session.options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
+from sardonyx.errors import InvalidArgument, ModelLoadCanceled, ModelLoadTimedOut, RunTimedOut
+from sardonyx.session.options import ExecutionMode, GraphOptimizationLevel, SessionOptions
+from sardonyx.session.run_options import RunOptions
+from sardonyx.values.hardware import OrtExecutionProviderDevicePolicy
 
 
 def test_defaults_are_onnxruntimes() -> None:
@@ -26,14 +27,6 @@ def test_config_entries_are_kept_by_name() -> None:
     options.add_session_config_entry("mine.x", "1")
     assert options.get_session_config_entry("mine.x") == "1"
     assert options.session_config_entries == {"mine.x": "1"}
-
-
-def test_an_unknown_config_entry_lists_the_known() -> None:
-    """The message says what was added."""
-    options = RunOptions()
-    options.add_run_config_entry("a", "1")
-    with pytest.raises(InvalidArgument, match="does not have configuration with key: b; added so far: a"):
-        options.get_run_config_entry("b")
 
 
 def test_an_empty_key_is_refused() -> None:
@@ -148,17 +141,6 @@ def test_a_time_counts_from_when_the_work_begins() -> None:
         loading.check()
 
 
-def test_copies_of_run_options_are_terminated_by_themselves() -> None:
-    """As other attributes are, `terminate` is each copy's own."""
-    options = RunOptions()
-    other = copy.deepcopy(options)
-    options.terminate = True
-    assert not other.terminate
-    other.cancellation().check()
-    with pytest.raises(RunTerminated):
-        options.cancellation().check()
-
-
 def test_a_size_beyond_64_bits_is_refused() -> None:
     """The message names the dimension."""
     with pytest.raises(InvalidArgument, match="the size of 'n' is a number of 64 bits"):
@@ -175,3 +157,28 @@ def test_an_initializer_gets_one_value() -> None:
         options.add_initializer("w", np.ones(2))
     with pytest.raises(InvalidArgument, match="already been added: v"):
         options.add_external_initializers(["v", "v"], [value, np.ones(2)])
+
+
+def test_a_policy_counts_as_providers() -> None:
+    """As does a function that chooses devices, and a provider that was added; copies have it too."""
+    chosen, free, added = SessionOptions(), SessionOptions(), SessionOptions()
+    assert not chosen.has_providers()
+    chosen.set_provider_selection_policy(OrtExecutionProviderDevicePolicy.PREFER_CPU)
+    free.set_provider_selection_policy_delegate(lambda devices, model, runtime, most: devices[:1])
+    added.add_provider("CPUExecutionProvider")
+    assert [options.has_providers() for options in (chosen, chosen.copy(), free, added)] == [True] * 4
+
+
+def test_a_provider_that_nobody_knows_is_not_added() -> None:
+    """One of onnxruntime's builds is, as a session passes it over with a warning."""
+    options = SessionOptions()
+    options.add_provider("CUDAExecutionProvider")
+    with pytest.raises(InvalidArgument, match="Unknown Provider Type: CPUExecutionProvidr.*did you mean 'CPUExecutionProvider'"):
+        options.add_provider("CPUExecutionProvidr")
+    assert [name for name, _ in options.providers] == ["CUDAExecutionProvider"]
+
+
+def test_the_load_flag_is_a_flag() -> None:
+    """A text is none."""
+    with pytest.raises(TypeError, match="is_cancel is a bool, got 'no'"):
+        SessionOptions().set_load_cancellation_flag("no")  # type: ignore[arg-type]

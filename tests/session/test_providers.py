@@ -178,3 +178,12 @@ def test_what_is_no_program_is_refused() -> None:
     """With what it lacks."""
     with pytest.raises(EPFail, match="Mine compiled part_0 to 7, no program: it lacks makes_outputs, bind, run"):
         check_program(7, FusingProvider({"Relu"}, "Mine"), "compiled part_0")
+
+
+def test_a_pair_may_be_a_list_and_its_options_none() -> None:
+    """As a file of settings has them."""
+    wanted = requested([["CPUExecutionProvider", {"a": 1}], ("ReferenceExecutionProvider", None)], None, [])  # type: ignore[list-item]
+    assert [(name, options) for name, options, _ in wanted] == [
+        ("CPUExecutionProvider", {"a": "1"}),
+        ("ReferenceExecutionProvider", {}),
+    ]

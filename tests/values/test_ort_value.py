@@ -71,6 +71,20 @@ def test_bits_of_another_width_are_refused() -> None:
         ort.OrtValue.ortvalue_from_numpy_with_onnx_type(np.zeros(3, np.uint8), DataType.BFLOAT16)
 
 
+def test_numbers_of_half_a_byte_come_in_bytes() -> None:
+    """Two in each; elements of another width are none of them."""
+    with pytest.raises(ort.InvalidArgument, match=r"tensor\(int4\) lie in bytes, 2 in each"):
+        ort.OrtValue.ortvalue_from_numpy_with_onnx_type(np.zeros(2, np.float32), DataType.INT4)
+
+
+def test_no_type_is_not_float64() -> None:
+    """NumPy takes None for it."""
+    with pytest.raises(TypeError, match="onnx_element_type is an integer, got None"):
+        ort.OrtValue.ortvalue_from_numpy_with_onnx_type(np.zeros(2), None)  # type: ignore[arg-type]
+    with pytest.raises(ort.InvalidArgument, match="element_type is a NumPy type"):
+        ort.OrtValue.ortvalue_from_shape_and_type([2], None)  # type: ignore[arg-type]
+
+
 def test_float8_comes_back_as_bytes() -> None:
     """As onnxruntime gives it; `__array__` keeps the type."""
     value = ort.OrtValue.ortvalue_from_numpy(np.ones(3, ml_dtypes.float8_e4m3fn))

@@ -84,3 +84,9 @@ def test_other_devices_are_refused() -> None:
     """There is no provider of theirs."""
     with pytest.raises(ort.NotImplemented, match="cuda"):
         ort.SparseTensor.sparse_coo_from_numpy([3, 3], VALUES, np.array([1, 6, 8]), ort.OrtDevice.make("cuda", 0))
+
+
+def test_values_have_one_dimension() -> None:
+    """A column of them is none, as in onnxruntime."""
+    with pytest.raises(ort.InvalidArgument, match=r"a list of one dimension, got the shape \(3, 1\)"):
+        ort.SparseTensor.sparse_coo_from_numpy([3, 3], VALUES.reshape(-1, 1), np.array([1, 6, 8]))

@@ -9,7 +9,8 @@ from sardonyx.backend.backend_rep import SardonyxBackendRep
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.session.inference_session import InferenceSession
-from sardonyx.session.options import RunOptions, SessionOptions
+from sardonyx.session.options import SessionOptions
+from sardonyx.session.run_options import RunOptions
 
 __all__ = ["OnnxRuntimeBackend", "SardonyxBackend", "is_compatible", "prepare", "run", "supports_device"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.session.inference_session import InferenceSession
-from sardonyx.session.options import RunOptions
+from sardonyx.session.run_options import RunOptions
 
 __all__ = ["OnnxRuntimeBackendRep", "SardonyxBackendRep"]
 

@@ -16,7 +16,7 @@ from sardonyx.generate.state import State
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.interface import SessionInterface
 from sardonyx.session.io_binding import IOBinding
-from sardonyx.session.options import RunOptions
+from sardonyx.session.run_options import RunOptions
 from sardonyx.values.ort_value import OrtValue
 
 __all__ = ["Decoder"]

@@ -215,7 +215,8 @@ def check_types(node: Node, schema: OpSchema) -> None:
         if type != str(value.type):
             raise InvalidGraph(
                 f"{place_of(node)}: inputs {first} and {index} are {type} and {value.type}, but {schema.label} takes one type "
-                f"{formal.type} for both; insert a Cast"
+                f"{formal.type} for both; insert a Cast (Type Error: Type parameter ({formal.type}) of Optype ({node.op_type}) "
+                f"bound to different types ({type} and {value.type} in node ({node.name}))"
             )
 
 
@@ -241,7 +242,7 @@ def _in_onnxruntimes_words(node: Node, index: int, type: str) -> str:
     """Return what onnxruntime says of an input's type, which programs look for in its errors."""
     value = node.inputs[index]
     name = "" if value is None else value.name
-    return f"Type '{type}' of input parameter ({name}) of operator ({node.op_type}) is invalid"
+    return f"Type Error: Type '{type}' of input parameter ({name}) of operator ({node.op_type}) in node ({node.name}) is invalid."
 
 
 def _check_custom_type(node: Node, schema: OpSchema, index: int, type: str) -> None:

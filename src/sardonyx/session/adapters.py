@@ -15,7 +15,7 @@ from typing import SupportsIndex
 
 from sardonyx.arguments import as_index, as_mapping, as_path, instance
 from sardonyx.dtypes import Array, OnnxValue
-from sardonyx.errors import InvalidArgument
+from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.formats import adapter as adapter_format
 from sardonyx.formats.adapter import AdapterFile
 from sardonyx.values.ort_value import OrtValue
@@ -67,7 +67,7 @@ class AdapterFormat:
 
         Raises:
             InvalidArgument: a parameter is no tensor, or of a type that the format lacks, such as STRING.
-            OSError: the file cannot be written.
+            Fail: the file cannot be written.
         """
         arrays: dict[str, Array] = {}
         held: Mapping[str, OnnxValue] = self._parameters
@@ -75,7 +75,10 @@ class AdapterFormat:
             if not isinstance(value, OrtValue) or not value.is_tensor():
                 raise InvalidArgument(f"adapter parameter {name!r} is a tensor in an OrtValue, got {value!r:.100}")
             arrays[name] = value.value
-        adapter_format.save(AdapterFile(arrays, self._adapter_version, self._model_version), file_path)
+        try:
+            adapter_format.save(AdapterFile(arrays, self._adapter_version, self._model_version), file_path)
+        except OSError as error:
+            raise Fail(f"the adapter cannot be written to {file_path!r}: {error.strerror or error}") from error
 
     def get_format_version(self) -> int:
         """Return the version of the file's format."""

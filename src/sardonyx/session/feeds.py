@@ -281,7 +281,7 @@ def _numbers(kind: ValueType | None, given: Mapping[OnnxValue, OnnxValue]) -> di
 
 
 def _tensor(kind: TensorType, given: OnnxValue, place: str) -> Array:
-    array = given if isinstance(given, np.ndarray) else _array(kind, given, place)
+    array = np.asarray(given) if isinstance(given, np.ndarray) else _array(kind, given, place)  # of a matrix its plain array
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype != kind.dtype.numpy:
@@ -307,8 +307,10 @@ def _array(kind: TensorType, given: OnnxValue, place: str) -> Array:
             return array
         advice = "feed what its toarray() returns" if callable(getattr(given, "toarray", None)) else "feed an array or a list"
         raise InvalidArgument(f"{place}: expected {kind}, got a {type(given).__name__}, which is no array; {advice}")
-    except ValueError as error:
-        raise InvalidArgument(f"{place}: expected {kind}, got a {type(given).__name__} that is no array: {error}") from error
+    except (RuntimeError, TypeError, ValueError) as error:  # torch raises TypeError for elements of a list that it does not convert
+        raise InvalidArgument(
+            f"{place}: expected {kind}, got a {type(given).__name__} that is no array: {describe(error)}"
+        ) from error
 
 
 def _has_own_type(given: OnnxValue) -> bool:

@@ -13,7 +13,7 @@ from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.forks import without_fork
 from sardonyx.logs import report_callback
 from sardonyx.session.feeds import kept_names
-from sardonyx.session.options import RunOptions
+from sardonyx.session.run_options import RunOptions
 from sardonyx.session.values import ModelMetadata, NodeArg
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from sardonyx.errors import NoModel
 from sardonyx.forks import without_fork
 from sardonyx.session.io_binding import IOBinding
 from sardonyx.session.opened_session import OpenedSession
-from sardonyx.session.options import RunOptions, SessionOptions
+from sardonyx.session.options import SessionOptions
+from sardonyx.session.run_options import RunOptions
 from sardonyx.session.values import ModelMetadata, NodeArg
 from sardonyx.values.device import OrtDevice
 from sardonyx.values.hardware import OrtEpDevice

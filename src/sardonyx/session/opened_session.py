@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sardonyx.cancellation import raise_interrupt, reset_cancellation, set_cancellation
+from sardonyx.cancellation import check_cancelled, raise_interrupt, reset_cancellation, set_cancellation
 from sardonyx.config import runs_natively
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument, RuntimeException, SardonyxError, describe, located
@@ -21,10 +21,11 @@ from sardonyx.session.feeds import check_feeds, kept_names, make_sparse, own_res
 from sardonyx.session.format_options import with_options_of_format
 from sardonyx.session.interface import SessionInterface
 from sardonyx.session.memory.live import remember
-from sardonyx.session.options import RunOptions, SessionOptions, asks_for_logs
+from sardonyx.session.options import SessionOptions
 from sardonyx.session.placement.cpu_fallback import check_placed
 from sardonyx.session.provider_choice import choose_providers
 from sardonyx.session.remaking import Arguments, RemadeSession
+from sardonyx.session.run_options import RunOptions, asks_for_logs, severity_of
 from sardonyx.session.runner import Runner
 from sardonyx.session.settings.settings import read_settings
 from sardonyx.session.stages.source import Source
@@ -79,6 +80,7 @@ class OpenedSession(RemadeSession):
         watching = contextlib.nullcontext() if profiler is None else observe(profiler.observe)
         token = set_cancellation(options.load_cancellation())
         try:
+            check_cancelled()
             with logging_as(*settings.logs), watching, span("session.build"):
                 runner = Runner(source, settings, chosen.providers, profiler)
         except MemoryError as error:
@@ -213,7 +215,7 @@ class OpenedSession(RemadeSession):
         """Return what writes a run's messages: by its own options, else as its session does."""
         severity, logid = self._logs or (-1, "")
         if run_options is not None:
-            severity = run_options.log_severity_level if run_options.log_severity_level >= 0 else severity
+            severity = severity_of(run_options, severity)
             logid = run_options.logid or logid
         return logging_as(severity, logid)
 

@@ -7,22 +7,32 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from sardonyx.arguments import as_flag
 from sardonyx.session.enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
 
 __all__ = ["PROPERTIES", "typed"]
 
 
 def _flag(value: Any) -> bool:
-    if isinstance(value, (str, bytes)):
-        raise TypeError
-    return bool(value)
+    return as_flag("a flag", value)
 
 
 def _integer(value: Any) -> int:
-    number = operator.index(value)
+    number = _whole(value)
     if not -(2**31) <= number < 2**31:
         raise TypeError
     return number
+
+
+def _whole(value: Any) -> int:
+    """Return an integer; NumPy's bool and its floats of 16 and 32 bits count as onnxruntime counts them, where they are whole."""
+    if isinstance(value, np.generic) and not isinstance(value, float):
+        if value != int(value):
+            raise TypeError
+        return int(value)
+    return operator.index(value)
 
 
 def _milliseconds(value: Any) -> float:

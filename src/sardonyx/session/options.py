@@ -1,4 +1,4 @@
-"""Options of sessions and runs, with the names and defaults of onnxruntime's."""
+"""Options of sessions, with the names and defaults of onnxruntime's."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
-from sardonyx.arguments import as_buffer, as_index, as_list, as_mapping, as_pairs, as_path, as_text
+from sardonyx.arguments import as_buffer, as_flag, as_index, as_list, as_mapping, as_pairs, as_path, as_text
 from sardonyx.cancellation import Cancellation, Flag
 from sardonyx.dtypes import Array, OnnxValue
-from sardonyx.errors import Fail, InvalidArgument, ModelLoadCanceled, ModelLoadTimedOut, RunTerminated, RunTimedOut
+from sardonyx.errors import Fail, InvalidArgument, ModelLoadCanceled, ModelLoadTimedOut
 from sardonyx.forks import without_fork
-from sardonyx.session.config_entries import ConfigEntries
 from sardonyx.session.context.data import ContextOutput, ReadData
 from sardonyx.session.enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
+from sardonyx.session.settings.config_entries import ConfigEntries
 
 if TYPE_CHECKING:
     from sardonyx.custom_ops.definition import OperatorSource
     from sardonyx.custom_ops.library import CustomOpsLibrary
-    from sardonyx.session.adapters import LoraAdapter
     from sardonyx.session.device_choice import ChooseDevices
     from sardonyx.values.hardware import OrtEpDevice, OrtExecutionProviderDevicePolicy
 
-__all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions"]
+__all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "SessionOptions", "copied_options"]
 
 
 class SessionOptions(ConfigEntries):
@@ -39,6 +38,7 @@ class SessionOptions(ConfigEntries):
         "_dimensions_by_denotation",
         "_dimensions_by_name",
         "_external_files",
+        "_has_policy",
         "_initializers",
         "_load_flag",
         "_passes",
@@ -110,6 +110,7 @@ class SessionOptions(ConfigEntries):
         self._dimensions_by_name: dict[str, int] = {}
         self._dimensions_by_denotation: dict[str, int] = {}
         self._device_choice: ChooseDevices | None = None
+        self._has_policy = False
         self._initializers: dict[str, Any] = {}
         self._external_files: dict[str, Array] = {}
         self._load_flag = Flag()
@@ -171,7 +172,7 @@ class SessionOptions(ConfigEntries):
 
     def set_load_cancellation_flag(self, is_cancel: bool) -> None:
         """Set whether sessions that are being made with these options, in any thread, end with ModelLoadCanceled."""
-        self._load_flag.set(bool(is_cancel))
+        self._load_flag.set(as_flag("is_cancel", is_cancel))
 
     def load_cancellation(self) -> Cancellation:
         """Return what may end a load that begins now."""
@@ -344,9 +345,17 @@ class SessionOptions(ConfigEntries):
         return self._context_reader
 
     def add_provider(self, name: str, options: dict[str, str] | None = None) -> None:
-        """Add a provider after those added before; used where the session is given none."""
+        """Add a provider after those added before; used where the session is given none.
+
+        Raises:
+            InvalidArgument: no provider of this build or of onnxruntime's has the name.
+        """
+        with without_fork():
+            from sardonyx.session.providers import check_known  # which few sessions need
+
+        check_known([as_text("name", name)])
         given = as_mapping("options", options or {})
-        self._providers.append((as_text("name", name), {key: str(value) for key, value in given.items()}))
+        self._providers.append((name, {key: str(value) for key, value in given.items()}))
 
     def add_provider_for_devices(self, ep_devices: Sequence[OrtEpDevice], options: Mapping[str, object] | None = None) -> None:
         """Add the provider of devices, with its options; raises InvalidArgument where there are none, or they have several."""
@@ -362,6 +371,7 @@ class SessionOptions(ConfigEntries):
 
         if not isinstance(policy, OrtExecutionProviderDevicePolicy):
             raise TypeError(f"a policy is an OrtExecutionProviderDevicePolicy, got {policy!r:.100}")
+        self._has_policy = True
 
     def set_provider_selection_policy_delegate(self, delegate: ChooseDevices) -> None:
         """Have f(devices, model_metadata, runtime_metadata, max_selections) choose devices where a session names no providers."""
@@ -375,92 +385,13 @@ class SessionOptions(ConfigEntries):
         return self._device_choice
 
     def has_providers(self) -> bool:
-        """Return whether `add_provider` was called."""
-        return bool(self._providers)
+        """Return whether a provider was added, or a policy or a function was set that chooses among devices."""
+        return bool(self._providers) or self._has_policy or self._device_choice is not None
 
     @property
     def providers(self) -> tuple[tuple[str, dict[str, str]], ...]:
         """The providers added, each with its options, in order."""
         return tuple(self._providers)
-
-
-class RunOptions(ConfigEntries):
-    """How one run behaves."""
-
-    __slots__ = (
-        "_adapters",
-        "_endless",
-        "_flag",
-        "log_severity_level",
-        "log_verbosity_level",
-        "logid",
-        "only_execute_path_to_fetches",
-        "timeout_ms",
-    )
-
-    def __init__(self) -> None:
-        """Make options with onnxruntime's defaults."""
-        super().__init__()
-        self.log_severity_level = -1
-        self.log_verbosity_level = 0
-        self.logid = ""
-        self.only_execute_path_to_fetches = False
-        self.timeout_ms: float = 0
-        """How many milliseconds a run may take, 0 for any time; one that takes longer raises RunTimedOut, a TimeoutError."""
-        self._flag = Flag()
-        self._endless = Cancellation(self._flag, _terminated)
-        self._adapters: tuple[LoraAdapter, ...] = ()
-
-    @property
-    def terminate(self) -> bool:
-        """Set it, from any thread, to end the runs that were given these options; they raise RunTerminated, a Fail."""
-        return bool(self._flag)
-
-    @terminate.setter
-    def terminate(self, value: bool) -> None:
-        self._flag.set(value)
-
-    def cancellation(self) -> Cancellation:
-        """Return what may end a run that begins now."""
-        timeout_ms = self.timeout_ms
-        if not timeout_ms:
-            return self._endless
-        return Cancellation(self._flag, _terminated, timeout_ms, functools.partial(_run_timed_out, timeout_ms))
-
-    def add_active_adapter(self, adapter: LoraAdapter) -> None:
-        """Feed the tensors of an adapter to the runs that get these options; raises TypeError for what is no adapter."""
-        if not hasattr(type(adapter), "parameters"):
-            raise TypeError(f"add_active_adapter takes a LoraAdapter, got {type(adapter).__name__}")
-        self._adapters = (*self._adapters, adapter)
-
-    @property
-    def adapters(self) -> tuple[LoraAdapter, ...]:
-        """The adapters added, in order."""
-        return self._adapters
-
-    def add_run_config_entry(self, key: str, value: str) -> None:
-        """Set a named text option; raises InvalidArgument for a key of no or over 1024 characters."""
-        with without_fork():
-            from sardonyx.session.settings.check import check_run_entry  # with the table of keys, which few need
-
-        self._add(key, value, check_run_entry)
-
-    @property
-    def run_config_entries(self) -> Mapping[str, str]:
-        """What was set by `add_run_config_entry`."""
-        return dict(self._entries)
-
-    def get_run_config_entry(self, key: str) -> str:
-        """Return the text set under `key`; raises InvalidArgument where none was."""
-        return self._get(key)
-
-
-def _terminated() -> RunTerminated:
-    return RunTerminated("the run was terminated: RunOptions.terminate is set")
-
-
-def _run_timed_out(timeout_ms: float) -> RunTimedOut:
-    return RunTimedOut(f"the run was ended after {timeout_ms:g} ms, which is what RunOptions.timeout_ms allows")
 
 
 def _load_canceled() -> ModelLoadCanceled:
@@ -484,11 +415,6 @@ def _override(sizes: dict[str, int], name: str, size: SupportsIndex) -> None:
     sizes.pop(as_text("name", name), None)
     if number >= 0:
         sizes[name] = number
-
-
-def asks_for_logs(options: object) -> bool:
-    """Return whether the options of a run, which may be anything yet, say how it writes messages."""
-    return isinstance(options, RunOptions) and (options.log_severity_level >= 0 or bool(options.logid))
 
 
 def copied_options(options: SessionOptions | None) -> SessionOptions:

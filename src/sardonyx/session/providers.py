@@ -292,9 +292,11 @@ def _split(request: ProviderRequest) -> tuple[str, Mapping[str, object], Provide
         if not isinstance(name, str) or not name:
             raise InvalidArgument(f"the provider {request!r:.200} has the name {name!r}; a provider's name is a text")
         return name, {}, request
-    options: object = request[1] if isinstance(request, tuple) and len(request) == 2 else None
-    if isinstance(request, tuple) and isinstance(options, Mapping):
-        return str(request[0]), dict(options), None
+    given: object = request
+    if isinstance(given, (tuple, list)) and len(given) == 2 and isinstance(given[0], str):  # a file of settings has lists for pairs
+        options: object = {} if given[1] is None else given[1]
+        if isinstance(options, Mapping):
+            return given[0], dict(options), None
     raise InvalidArgument(f"a provider is a name, a (name, options) pair or a provider object, got {request!r}")
 
 

@@ -13,8 +13,10 @@ def set_seed(seed: int) -> None:
     The same numbers come again if the same nodes run in the same order. Nodes with the attribute `seed` are not touched: they draw
     the same numbers at every run.
 
+    Any integer is a seed, also a negative one.
+
     Raises:
-        InvalidArgument: `seed` is negative.
+        TypeError: `seed` is no integer.
     """
     with without_fork():
         from sardonyx.providers.reference.kernels import random  # NumPy's kernels are not loaded before a session needs them

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.forks import new_lock, without_fork
 from sardonyx.formats.tflite import STATES
-from sardonyx.session.options import RunOptions
+from sardonyx.session.run_options import RunOptions
 
 if TYPE_CHECKING:
     from sardonyx.session.native_tail import KnownRuns

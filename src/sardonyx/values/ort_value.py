@@ -84,7 +84,7 @@ class OrtValue:
         Raises:
             InvalidArgument: the type is unknown, or of another width than the elements of `data`.
         """
-        dtype = element_type_of(onnx_element_type)
+        dtype = element_type_of(as_index("onnx_element_type", onnx_element_type))
         given: object = data
         if not isinstance(given, np.ndarray) or given.dtype.hasobject:
             raise InvalidArgument(f"ortvalue_from_numpy_with_onnx_type takes an array of numbers, got {type(data).__name__}")
@@ -93,12 +93,12 @@ class OrtValue:
         width = bit_width(dtype)
         if data.dtype == dtype.numpy:
             return cls.of(data)
-        if width < 8:
+        if width < 8 and data.dtype.itemsize == 1:
             return cls.of(_unpacked(data, dtype, width))
         if 8 * data.dtype.itemsize != width:
             raise InvalidArgument(
-                f"Items size in the incoming array: {data.dtype.itemsize} specified by onnxtype: {width // 8}; the elements of "
-                f"tensor({dtype}) have {width // 8} bytes"
+                f"Items size in the incoming array: {data.dtype.itemsize} specified by onnxtype: {max(width // 8, 1)}; the "
+                f"elements of tensor({dtype}) {f'have {width // 8} bytes' if width >= 8 else f'lie in bytes, {8 // width} in each'}"
             )
         return cls.of(np.ascontiguousarray(data).view(dtype.numpy).reshape(data.shape))
 
@@ -341,6 +341,8 @@ def element_type_of(given: ElementType) -> DataType:
         InvalidArgument: ONNX has no such type.
     """
     try:
+        if given is None:  # which NumPy takes for float64
+            raise TypeError
         if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
             found = DataType(int(given))
             found.numpy  # noqa: B018  raises for UNDEFINED

@@ -90,6 +90,8 @@ class SparseTensor:
         made = cls.__new__(cls)
         made._shape, made._view = _checked_shape(shape), view
         kept = np.ascontiguousarray(values)
+        if kept.ndim != 1:
+            raise InvalidArgument(f"the values of a sparse tensor are a list of one dimension, got the shape {kept.shape}")
         made._values = kept.astype(object) if kept.dtype.kind in "UT" else kept
         DataType.from_numpy(made._values.dtype)
         return made

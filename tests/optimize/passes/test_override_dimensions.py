@@ -49,6 +49,12 @@ def test_by_denotation():
     assert shapes(model)[0] == ("4", "3", "h")
 
 
+def test_a_denotation_has_letters():
+    """An empty one is not that of the dimensions that have none."""
+    model = load(denoted())
+    assert not OverrideDimensions({}, {"": 4}).run(model, Context())
+
+
 def test_a_size_that_contradicts_the_model():
     """The message says which dimension is what."""
     with pytest.raises(InvalidArgument, match="DATA_CHANNEL of input 'x' is 3, but is to be fixed to 5"):

@@ -261,3 +261,9 @@ def test_a_model_of_another_kind() -> None:
     model: Any = 3
     with pytest.raises(TypeError, match="type 'int'"):
         ort.ModelCompiler(ort.SessionOptions(), model)
+
+
+def test_a_threshold_is_a_number_of_bytes() -> None:
+    """A negative one is none."""
+    with pytest.raises(ort.InvalidArgument, match="external_initializers_size_threshold is a number of bytes, got -1"):
+        ort.ModelCompiler(ort.SessionOptions(), b"model", external_initializers_size_threshold=-1)

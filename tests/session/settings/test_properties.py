@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 
-from sardonyx.session.options import RunOptions, SessionOptions
+from sardonyx.session.options import SessionOptions
+from sardonyx.session.run_options import RunOptions
 from sardonyx.session.settings.properties import PROPERTIES, PROPERTIES_OF_RUNS
 
 

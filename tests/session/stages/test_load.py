@@ -112,14 +112,14 @@ def test_memory_that_does_not_fit_is_refused() -> None:
 
 def test_lists_that_are_inputs_take_elements_of_any_shape() -> None:
     """A shape that is declared for the elements is not asked of them, as in onnxruntime."""
-    text = "graph(s: seq(float), o: optional(float)) -> (y) { y = SequenceLength(s) }"
+    text = "graph(s: seq(float), o: optional(seq(float))) -> (y) { y = SequenceLength(s) }"
     held = model(text)
-    for value, kind in zip(held.graph.inputs, (SequenceType, OptionalType), strict=True):
-        value.type = kind(TensorType(DataType.FLOAT, (2, 3)))
+    sequence, optional = held.graph.inputs
+    sequence.type = SequenceType(TensorType(DataType.FLOAT, (2, 3)))
+    optional.type = OptionalType(sequence.type)
     found = load(Source(held), read_settings(SessionOptions()).load).model.view()
-    assert [value.type for value in found.graph.inputs] == [
-        kind(TensorType(DataType.FLOAT)) for kind in (SequenceType, OptionalType)
-    ]
+    open_list = SequenceType(TensorType(DataType.FLOAT))
+    assert [value.type for value in found.graph.inputs] == [open_list, OptionalType(open_list)]
 
 
 def test_copies_of_another_device_compute_nothing() -> None:

@@ -54,7 +54,7 @@ def _add_denoted(value: Value, by_denotation: Mapping[str, int], sizes: dict[str
     denotations = (value.metadata or {}).get(DENOTATIONS, "").split(",")
     for dim, denotation in zip(value.shape or (), denotations, strict=False):
         size = by_denotation.get(denotation)
-        if size is None:
+        if size is None or not denotation:  # a dimension without a denotation is none whose denotation is empty
             continue
         known = _size(dim, sizes)
         if known is not None and known != size:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.arguments import instance
+from sardonyx.arguments import as_index, instance
 from sardonyx.errors import Fail, InvalidArgument, SardonyxError
 from sardonyx.forks import without_fork
 from sardonyx.session.context.data import ContextOutput, InitializerValue, OrtExternalInitializerInfo, WriteData
@@ -81,6 +81,9 @@ class ModelCompiler:
             raise InvalidArgument(f"the model to compile is the path of a file or its bytes, got {input_model_path_or_bytes!r}")
         if get_initializer_location_func is not None and external_initializers_file_path:
             raise InvalidArgument("give external_initializers_file_path or get_initializer_location_func, not both")
+        threshold = as_index("external_initializers_size_threshold", external_initializers_size_threshold)
+        if threshold < 0:
+            raise InvalidArgument(f"external_initializers_size_threshold is a number of bytes, got {threshold}")
         self._output = ContextOutput(locate=_wrapped(get_initializer_location_func), replaces=True)
         self._model, self._embed, self._flags = input_model_path_or_bytes, embed_compiled_data_into_model, OrtCompileApiFlags(flags)
         self._providers = providers
@@ -89,7 +92,7 @@ class ModelCompiler:
         if graph_optimization_level is not None:
             self._options.graph_optimization_level = graph_optimization_level
         if external_initializers_file_path:
-            entries = {"file_name": Path(external_initializers_file_path).name, "size": str(external_initializers_size_threshold)}
+            entries = {"file_name": Path(external_initializers_file_path).name, "size": str(threshold)}
             for name, text in entries.items():
                 self._options.add_session_config_entry(f"ep.context_model_external_initializers_{name}", text)
 

@@ -1,4 +1,4 @@
-"""What the properties of SessionOptions and RunOptions do, for the documentation; their defaults are in `session/options.py`."""
+"""What the properties of SessionOptions and RunOptions do, for the documentation; their classes have the defaults."""
 
 from __future__ import annotations
 

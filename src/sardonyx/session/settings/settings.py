@@ -434,8 +434,9 @@ def _thread_counts(options: SessionOptions, entries: Mapping[str, str]) -> tuple
 
 
 def _severity(options: SessionOptions, entries: Mapping[str, str]) -> int:
-    level = options.log_severity_level if options.log_severity_level >= 0 else int(keys.LOG_SEVERITY.read(entries))
-    if level > _FATAL:
+    asked = options.log_severity_level
+    level = asked if asked != -1 else int(keys.LOG_SEVERITY.read(entries))
+    if not -1 <= level <= _FATAL:
         raise InvalidArgument(f"log_severity_level is 0 (verbose) to {_FATAL} (fatal), or -1 for the process's, got {level}")
     return level
 

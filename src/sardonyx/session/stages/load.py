@@ -124,9 +124,14 @@ def _make_outputs_dense(model: Model) -> None:
 
 
 def _open_elements(model: Model) -> None:
-    """Leave open which shapes the elements of lists have that are inputs: ONNX Runtime takes any."""
+    """Leave open which shapes the elements of lists have that are inputs: ONNX Runtime takes any.
+
+    A tensor that is optional has the shape that is declared.
+    """
     for value in model.graph.inputs:
-        if isinstance(value.type, (SequenceType, OptionalType)):
+        if isinstance(value.type, SequenceType) or (
+            isinstance(value.type, OptionalType) and isinstance(value.type.element, SequenceType)
+        ):
             value.type = _without_shapes(value.type)
 
 

@@ -63,10 +63,11 @@ _SOURCE = _Source()
 
 
 def set_seed(seed: int) -> None:
-    """Make the nodes without a seed of their own, in the whole process, repeat their numbers from here on."""
-    if as_index("seed", seed) < 0:
-        raise InvalidArgument(f"seed={seed}; expected 0 or more")
-    _SOURCE.restart(seed)
+    """Make the nodes without a seed of their own, in the whole process, repeat their numbers from here on.
+
+    A negative seed is the number of 64 bits that has its bits.
+    """
+    _SOURCE.restart(as_index("seed", seed) % 2**64)
 
 
 def generator_of(seed: float | None) -> np.random.Generator:
