@@ -293,10 +293,10 @@ def _split(request: ProviderRequest) -> tuple[str, Mapping[str, object], Provide
             raise InvalidArgument(f"the provider {request!r:.200} has the name {name!r}; a provider's name is a text")
         return name, {}, request
     given: object = request
-    if isinstance(given, (tuple, list)) and len(given) == 2 and isinstance(given[0], str):  # a file of settings has lists for pairs
-        options: object = {} if given[1] is None else given[1]
-        if isinstance(options, Mapping):
-            return given[0], dict(options), None
+    if (
+        isinstance(given, (tuple, list)) and len(given) == 2 and isinstance(given[1], Mapping)
+    ):  # settings in JSON have lists for pairs
+        return str(given[0]), dict(given[1]), None
     raise InvalidArgument(f"a provider is a name, a (name, options) pair or a provider object, got {request!r}")
 
 
