@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 from support.decoders import write_decoder
 
+from sardonyx import generate
 from sardonyx.errors import InvalidArgument
 from sardonyx.generate.batching import Batch
 from sardonyx.generate.generator import Generator
 from sardonyx.generate.loading import load
 
+_PACKAGE = Path(generate.__file__).parent
 PROMPTS = [[1, 2, 3], [5, 6, 7, 8, 9, 10], [11], [4, 4], [9, 8, 7, 6]]
 
 
@@ -123,6 +130,40 @@ def test_a_prompt_whose_run_fails_is_not_lost(model: Generator, monkeypatch: pyt
     assert (request.is_done, type(request.error), batch.is_busy) == (True, MemoryError, False)
 
 
+def test_a_step_that_ctrl_c_ends_has_not_taken_place(model: Generator) -> None:
+    """Wherever it comes: at the n-th line of this package's code for every 37th n; drawn tokens are those of the seed."""
+    settings = [{}, {"seed": 3, "temperature": 3.0}, {"max_new_tokens": 2}]
+    settings = [{"max_new_tokens": 4, **chosen} for chosen in settings]
+    expected = [model.generate(prompt, **chosen)[0] for prompt, chosen in zip(PROMPTS, settings, strict=False)]
+    ended, line = 0, 1
+    while line == 1 or ended:
+        batch, ended = Batch(model, 2), 0
+        requests = [batch.submit(prompt, **chosen) for prompt, chosen in zip(PROMPTS, settings, strict=False)]
+        while batch.is_busy:
+            try:
+                with interrupted_at(line):
+                    batch.step()
+            except KeyboardInterrupt:
+                ended += 1
+            batch.step()
+        assert [request.result for request in requests] == expected, line
+        line += 37
+
+
+def test_a_run_that_fails_costs_no_tokens(model: Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next step makes them."""
+    expected = model.generate(PROMPTS[1], max_new_tokens=6)[0]
+    batch = Batch(model)
+    request = batch.submit(PROMPTS[1], max_new_tokens=6)
+    batch.step()
+    with monkeypatch.context() as patch:
+        patch.setattr(model.decoder, "step", _run_out_of_memory)
+        with pytest.raises(MemoryError):
+            batch.step()
+    list(batch)
+    assert request.result == expected
+
+
 @pytest.mark.parametrize("rows", [0, 1.5, "2", None])
 def test_a_batch_has_a_whole_number_of_rows(model: Generator, rows: object) -> None:
     """Any other is refused."""
@@ -132,3 +173,26 @@ def test_a_batch_has_a_whole_number_of_rows(model: Generator, rows: object) -> N
 
 def _run_out_of_memory(*_arguments: object) -> None:
     raise MemoryError
+
+
+@contextmanager
+def interrupted_at(line: int) -> Iterator[None]:
+    """Raise KeyboardInterrupt at the n-th line that is run of the package under test, as the handler of a signal would."""
+    left = line
+
+    def trace(frame: FrameType, event: str, _argument: object) -> Any:
+        nonlocal left
+        if Path(frame.f_code.co_filename).parent != _PACKAGE:
+            return None
+        if event == "line":
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)

@@ -48,3 +48,13 @@ def test_processors_see_prompt_and_new_tokens() -> None:
     row.push(row.choose(np.array([0, 1], np.float32)))
     row.choose(np.array([0, 1], np.float32))
     assert seen == [[1, 2], [1, 2, 1]]
+
+
+def test_a_row_goes_back_to_a_mark() -> None:
+    """With its tokens, its end and the numbers that it draws."""
+    row = Row([1], Settings(do_sample=True, seed=3, max_new_tokens=2))
+    mark, scores = row.mark(), np.zeros(1000, np.float32)
+    first = [row.push(row.choose(scores)).id for _ in range(2)]
+    row.go_back(mark)
+    assert (row.new, row.reason) == ([], None)
+    assert [row.push(row.choose(scores)).id for _ in range(2)] == first

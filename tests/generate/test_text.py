@@ -52,6 +52,17 @@ def test_what_was_no_stop_word_is_given_out(tokenizer: Tokenizer) -> None:
     assert (stream.push(ord("S")), stream.finish()) == ("", "S")
 
 
+def test_a_stream_goes_back_to_a_mark(tokenizer: Tokenizer) -> None:
+    """In the middle of a character, and before a stop word."""
+    stream = TextStream(tokenizer, ["é!"])
+    stream.push("é".encode()[0])
+    mark = stream.mark()
+    first = [stream.push(byte) for byte in "é!".encode()[1:]]
+    stream.go_back(mark)
+    assert [stream.push(byte) for byte in "é!".encode()[1:]] == first
+    assert (stream.is_stopped, stream.text) == (True, "")
+
+
 def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
     """It names the file."""
     (tmp_path / "tokenizer.json").write_text("{}")

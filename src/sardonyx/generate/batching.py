@@ -5,12 +5,10 @@ submit ─► waiting ─► read together ─► rows ─► a token of each pe
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from types import TracebackType
 from typing import Any
-
-import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
@@ -29,6 +27,8 @@ class Request:
     def __init__(self, row: Row) -> None:
         """Wait for a place."""
         self.row = row
+        self.beginning = row.mark()
+        """What the row was before its prompt was read."""
         self.is_cancelled = False
         """Whether nobody wants it any more."""
         self.error: Exception | None = None
@@ -49,10 +49,39 @@ class Request:
         self.is_cancelled = True
 
 
+class _Rows:
+    """What a batch has between two steps; made when a step is whole, so that rows can go back on one that was ended within."""
+
+    def __init__(self, requests: Sequence[Request], state: State | None, made: Sequence[tuple[Request, Token]]) -> None:
+        """Take what a step has left.
+
+        Args:
+            requests: those that have a place.
+            state: what was read of them, all but their last tokens; None where there are none.
+            made: tokens that no step has returned.
+        """
+        self.requests, self.state, self.made = list(requests), state, list(made)
+        self.taken: Sequence[Request] = ()
+        """Those that the step underway gives a place."""
+        self._marks = [request.row.mark() for request in self.requests]
+
+    def take_state(self) -> State | None:
+        """Return the state for a step to change; None where there is none, or a step that was ended within has taken it."""
+        state, self.state = self.state, None
+        if state is None:
+            for request, mark in zip(self.requests, self._marks, strict=True):
+                request.row.go_back(mark)
+        for request in self.taken:
+            request.row.go_back(request.beginning)
+        self.taken = ()
+        return state
+
+
 class Batch:
     """Runs the requests that are there, step by step; closing it frees the caches of all.
 
-    Steps are for one thread at a time, `submit` and `cancel` for any. A request gets the tokens that it would get alone.
+    Steps are for one thread at a time, `submit` and `cancel` for any. A request gets the tokens that it would get alone. A step
+    that ends within, by Ctrl-C or as a run fails, has not taken place: the next one reads its rows again and makes the same tokens.
     """
 
     def __init__(self, generator: Generator, most_rows: int = 8) -> None:
@@ -74,11 +103,9 @@ class Batch:
                 "the model takes no attention_mask with position_ids, so rows of different lengths cannot share a step"
             )
         self._generator, self._most_rows = generator, most_rows
-        self._waiting: deque[Request] = deque()
+        self._waiting: list[Request] = []
         self._lock = new_lock()
-        self._running: list[Request] = []
-        self._made: list[tuple[Request, Token]] = []
-        self._state: State | None = None
+        self._rows = _Rows([], None, [])
 
     def submit(self, prompt: str | Sequence[int], **settings: Any) -> Request:
         """Have a prompt continued, beginning with the next step.
@@ -107,13 +134,30 @@ class Batch:
             Exception: what a processor or the choice of a token raised, or the run that read a prompt. It is the `error` of its
                 request, which is done; the others have their tokens, which the next step returns with its own.
         """
-        self._leave()
-        if self._state is not None:
-            logits = self._generator.decoder.step(self._state, [request.row.new[-1] for request in self._running])
-            self._choose(self._running, logits)
-        self._admit()
-        self._leave()
-        made, self._made = self._made, []
+        rows = self._rows
+        running, made = list(rows.requests), list(rows.made)
+        running, state = self._leave(running, self._known(running, rows.take_state()))
+        error: Exception | None = None
+        if state is not None:
+            logits = self._generator.decoder.step(state, [request.row.new[-1] for request in running])
+            error = _choose(running, logits, made)
+        if error is None:
+            taken = rows.taken = self._taken(running)
+            try:
+                parts = [self._generator.start([request.row.prompt for request in group]) for group in self._groups(taken)]
+                state = _joined(state, [part for part, _ in parts])
+            except Exception as problem:  # noqa: BLE001  # raised below, when what the others have made is kept
+                error = problem
+                for request in taken:
+                    request.error = problem
+            else:
+                running += taken
+                error = _choose(taken, [scores for _, several in parts for scores in several], made)
+        running, state = self._leave(running, state)
+        self._rows = _Rows(running, state, made if error is not None else [])
+        self._forget_waiting(running)
+        if error is not None:
+            raise error
         return made
 
     def __iter__(self) -> Iterator[tuple[Request, Token]]:
@@ -124,21 +168,22 @@ class Batch:
     @property
     def is_busy(self) -> bool:
         """Whether a request runs or waits."""
-        return bool(self._running or self._waiting or self._made)
+        return bool(self._rows.requests or self._waiting or self._rows.made)
 
     @property
     def size_bytes(self) -> int:
         """How many bytes the caches of the running requests take."""
-        return 0 if self._state is None else self._state.size_bytes
+        state = self._rows.state
+        return 0 if state is None else state.size_bytes
 
     def close(self) -> None:
         """Cancel all requests, and free their caches."""
         with self._lock:
-            requests = [*self._running, *self._waiting]
+            requests = [*self._rows.requests, *self._waiting]
             self._waiting.clear()
         for request in requests:
             request.cancel()
-        self._running, self._made, self._state = [], [], None
+        self._rows = _Rows([], None, [])
 
     def __enter__(self) -> Batch:
         return self
@@ -146,50 +191,51 @@ class Batch:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _leave(self) -> None:
-        """Free the places of requests that are done."""
-        kept = [place for place, request in enumerate(self._running) if not request.is_done]
-        if self._state is None or len(kept) == len(self._running):
-            return
-        self._running = [self._running[place] for place in kept]
-        if kept:
-            self._state.select(kept)
-        else:
-            self._state = None
+    def _known(self, running: Sequence[Request], state: State | None) -> State | None:
+        """Return the state of requests, read again where there is none."""
+        if state is not None or not running:
+            return state
+        parts = [self._generator.start([request.row.ids[:-1] for request in group]) for group in self._groups(running)]
+        return _joined(None, [part for part, _ in parts])
 
-    def _admit(self) -> None:
-        """Read the prompts of waiting requests as far as there are places, and make their first tokens."""
-        with self._lock:
-            taken: list[Request] = []
-            while self._waiting and len(self._running) + len(taken) < self._most_rows:
-                request = self._waiting.popleft()
-                if not request.is_cancelled:
-                    taken.append(request)
+    def _leave(self, running: list[Request], state: State | None) -> tuple[list[Request], State | None]:
+        """Return the requests that are not done, and the state without the others."""
+        kept = [place for place, request in enumerate(running) if not request.is_done]
+        if state is None or not kept:
+            return [], None
+        state.select(kept)
+        return [running[place] for place in kept], state
+
+    def _taken(self, running: Sequence[Request]) -> list[Request]:
+        """Return the waiting requests that there are places for, which wait until a step with them is whole."""
+        self._forget_waiting(running)
+        return [request for request in list(self._waiting) if not request.is_done][: self._most_rows - len(running)]
+
+    def _forget_waiting(self, running: Sequence[Request]) -> None:
+        """Drop the first of those that wait as far as they run or are done."""
+        gone = takewhile(lambda request: request.is_done or request in running, list(self._waiting))
+        del self._waiting[: sum(1 for _ in gone)]
+
+    def _groups(self, taken: Sequence[Request]) -> list[list[Request]]:
+        """Return which rows are read at once: all, or each alone where a prompt may begin as a kept one does."""
         if not taken:
-            return
+            return []
+        return [list(taken)] if self._generator.prompt_cache is None else [[request] for request in taken]
+
+
+def _joined(state: State | None, others: Sequence[State]) -> State | None:
+    parts = [*([] if state is None else [state]), *others]
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    return parts[0].joined(parts[1:])
+
+
+def _choose(requests: Sequence[Request], logits: Sequence[Array] | Array, made: list[tuple[Request, Token]]) -> Exception | None:
+    """Make a token of each request by its logits (rows, vocabulary); returns the first error, when all have had their turn."""
+    first: Exception | None = None
+    for request, scores in zip(requests, logits, strict=True):
         try:
-            parts = [self._generator.start([request.row.prompt for request in group]) for group in self._groups(taken)]
-        except Exception as error:
-            for request in taken:
-                request.error = error
-            raise
-        states = [part for part, _ in parts] if self._state is None else [self._state, *(part for part, _ in parts)]
-        self._state = states[0] if len(states) == 1 else states[0].joined(states[1:])
-        self._running += taken
-        self._choose(taken, np.concatenate([scores for _, scores in parts]))
-
-    def _choose(self, requests: Sequence[Request], logits: Array) -> None:
-        """Make a token of each request by its logits (rows, vocabulary); the first error is raised when all have had their turn."""
-        errors: list[Exception] = []
-        for request, scores in zip(requests, logits, strict=True):
-            try:
-                self._made.append((request, request.row.push(request.row.choose(scores))))
-            except Exception as error:  # noqa: BLE001  # raised below, when the others have had their turn
-                request.error = error
-                errors.append(error)
-        if errors:
-            raise errors[0]
-
-    def _groups(self, taken: list[Request]) -> list[list[Request]]:
-        """Return which prompts are read at once: all, or each alone where a prompt may begin as a kept one does."""
-        return [taken] if self._generator.prompt_cache is None else [[request] for request in taken]
+            made.append((request, request.row.push(request.row.choose(scores))))
+        except Exception as error:  # noqa: BLE001  # returned, when the others have had their turn
+            request.error, first = error, first or error
+    return first

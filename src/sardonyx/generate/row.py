@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.generate.sampling import Sampler
 from sardonyx.generate.settings import Settings
 from sardonyx.generate.stopping import stop_reason
-from sardonyx.generate.text import TextStream, Tokenizer
+from sardonyx.generate.text import TextMark, TextStream, Tokenizer
 
-__all__ = ["Generation", "Row", "Token", "most_tokens"]
+__all__ = ["Generation", "Row", "RowMark", "Token", "most_tokens"]
 
 _USUAL_MOST = 256
 
@@ -42,6 +45,20 @@ class Generation:
     """How many tokens the prompt has."""
     score: float | None = None
     """Of a beam: its log-probability by its length to the power of `length_penalty`."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RowMark:
+    """What a row was at some time."""
+
+    made: int
+    """How many tokens it had behind its prompt."""
+    reason: str | None
+    """Why it had ended, None where it had not."""
+    text: TextMark | None
+    """What its text was; None without a tokenizer."""
+    random: Mapping[str, Any] | None
+    """The state of its random numbers, as NumPy has it (Any: NumPy's); None where none are drawn."""
 
 
 class Row:
@@ -102,6 +119,20 @@ class Row:
         elif self.reason is not None:
             text += self.stream.finish()
         return Token(token, text, self.place)
+
+    def mark(self) -> RowMark:
+        """Return what it is by now, for `go_back`."""
+        random = self.sampler.random.bit_generator.state if self.settings.draws else None
+        return RowMark(len(self.new), self.reason, None if self.stream is None else self.stream.mark(), random)
+
+    def go_back(self, mark: RowMark) -> None:
+        """Be what it was at a mark, the numbers that will be drawn included."""
+        del self.new[mark.made :]
+        self.reason = mark.reason
+        if self.stream is not None and mark.text is not None:
+            self.stream.go_back(mark.text)
+        if mark.random is not None:
+            self.sampler.random.bit_generator.state = mark.random
 
     def result(self) -> Generation:
         """Return what was made."""

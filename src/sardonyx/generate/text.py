@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import InvalidArgument, NotFound
 from sardonyx.forks import without_fork
 from sardonyx.generate.stopping import find_word, held_back
 
-__all__ = ["TextStream", "Tokenizer"]
+__all__ = ["TextMark", "TextStream", "Tokenizer"]
 
 _UNFINISHED = "\ufffd"
 """What a tokenizer gives for bytes that are no whole character yet."""
@@ -55,6 +56,24 @@ class Tokenizer:
         return int(self._inner.get_vocab_size(with_added_tokens=True))
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class TextMark:
+    """What a `TextStream` was at some time."""
+
+    tokens: int
+    """How many tokens it had."""
+    start: int
+    """The token that its undecided text begins with, with tokens before it that say how it is spelt."""
+    read: int
+    """The first token whose text is not in `shown` or `pending`."""
+    shown: str
+    """What was given out."""
+    pending: str
+    """What was held back."""
+    is_stopped: bool
+    """Whether a stop word was met."""
+
+
 class TextStream:
     """The text of tokens that come one after another, given out as soon as it cannot change any more."""
 
@@ -72,6 +91,16 @@ class TextStream:
         self._pending = ""
         self.is_stopped = False
         """Whether a stop word was met."""
+
+    def mark(self) -> TextMark:
+        """Return what it is by now, for `go_back`."""
+        return TextMark(len(self._ids), self._start, self._read, self._shown, self._pending, self.is_stopped)
+
+    def go_back(self, mark: TextMark) -> None:
+        """Be what it was at a mark."""
+        del self._ids[mark.tokens :]
+        self._start, self._read = mark.start, mark.read
+        self._shown, self._pending, self.is_stopped = mark.shown, mark.pending, mark.is_stopped
 
     @property
     def text(self) -> str:
