@@ -27,7 +27,16 @@ from sardonyx.optimize.helpers.attention_scores import Added, Filling, Floor, Pa
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.rule import Builder
 
-__all__ = ["added_reason", "added_to_scores", "mask_inputs", "mask_reason", "may_hide_all", "seen_as_added", "windows_of"]
+__all__ = [
+    "added_reason",
+    "added_to_scores",
+    "keys_before",
+    "mask_inputs",
+    "mask_reason",
+    "may_hide_all",
+    "seen_as_added",
+    "windows_of",
+]
 
 _LEAST_FILL = 1e37
 """From here on a score of any size but for this disappears when it is added."""
@@ -42,6 +51,12 @@ _AXES_ARE_INPUTS = 18
 """Of ReduceMax."""
 
 _UNSQUEEZE_AXES_ARE_INPUTS = 13
+"""And of Squeeze."""
+
+_SHAPE_HAS_START = 15
+
+_RANK_OF_PAIRS = 3
+"""Of (B, S, T), which says for each query what it sees."""
 
 _RANK_WITH_WINDOWS = 5
 """Of (batch, windows, heads, S, T)."""
@@ -179,13 +194,23 @@ def _number(number: float, like: Value) -> Array:
 
 
 def seen_as_added(op: Builder, seen: Value, fill: float, like: Value) -> Value:
-    """Return what com.microsoft has as (B, T) of keys, seen where above 0, as a mask to be added.
+    """Return what com.microsoft has as (B, T) of keys, or (B, S, T) of pairs, seen where above 0, as a mask to be added.
 
-    The mask is (B, 1, 1, T), of 0 and `fill`, of the type of `like`.
+    The mask is (B, 1, 1, T) or (B, 1, S, T), of 0 and `fill`, of the type of `like`.
     """
     is_seen = op.Greater(seen, np.array(0, np.int32)) if seen.dtype is DataType.INT32 else seen
-    wide = op.Unsqueeze(is_seen, [1, 2], _version=_UNSQUEEZE_AXES_ARE_INPUTS)
+    axes = [1] if len(seen.shape or ()) == _RANK_OF_PAIRS else [1, 2]
+    wide = op.Unsqueeze(is_seen, axes, _version=_UNSQUEEZE_AXES_ARE_INPUTS)
     return op.Where(wide, _number(0, like), _number(fill, like))
+
+
+def keys_before(op: Builder, count: Value, keys: Value, axis: int) -> Value:
+    """Return for each of the keys, which lie along an axis, whether it is one of the first `count`, int32 (B,): bool (B, T)."""
+    length = op.Squeeze(
+        op.Shape(keys, start=axis, end=axis + 1, _version=_SHAPE_HAS_START), [0], _version=_UNSQUEEZE_AXES_ARE_INPUTS
+    )
+    numbers = op.Range(np.array(0, np.int32), op.Cast(length, to=int(DataType.INT32)), np.array(1, np.int32))
+    return op.Less(numbers, op.Unsqueeze(count, [1], _version=_UNSQUEEZE_AXES_ARE_INPUTS))
 
 
 def added_reason(match: Match) -> str | None:

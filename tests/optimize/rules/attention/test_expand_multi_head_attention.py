@@ -19,12 +19,27 @@ SYMBOLS = {"n": 2, "s": 4, "t": 5, "p": 3, "p + t": 8, "p + s": 7, "s + p": 7}
 def text(inputs="q, k, v", attributes="num_heads = 2", results="y", kind="float", behind=""):
     return f"""opset 21, com.microsoft 1
         graph(q: {kind}[n, s, 6], k: {kind}[n, t, 6], v: {kind}[n, t, 8], kh: {kind}[n, 2, t, 3], vh: {kind}[n, 2, t, 3],
-        a: {kind}[1, 2, s, t], ap: {kind}[n, 1, s, s + p], m: int32[n, t], l: int32[n], ks: {kind}[n, s, 6], u: {kind}[20],
-        pk: {kind}[n, 2, p, 3], pv: {kind}[n, 2, p, 3]) -> ({results}) {{ b: {kind}[20] = ... 1 zero: {kind}[] = 0
+        m3: int32[n, s, t], mt: int32[n, t, s], a: {kind}[1, 2, s, t], ap: {kind}[n, 1, s, s + p], m: int32[n, t], l: int32[n], ks: {kind}[n, s, 6], u: {kind}[20],
+        pk: {kind}[n, 2, p, 3], pv: {kind}[n, 2, p, 3]) -> ({results}) {{ b: {kind}[20] = ... 1 c: {kind}[18] = ... 2 zero: {kind}[] = 0
         y, yk, yv = com.microsoft.MultiHeadAttention({inputs}) {{{attributes}}} {behind} }}"""
 
 
-@pytest.mark.parametrize("inputs", ["q, k, v", "q, k, v, b", "q, kh, vh", "q, k, v, _, _, a", "q, k, v, b, m", "q, k, v, _, m, a"])
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        "q, k, v",
+        "q, k, v, b",
+        "q, kh, vh",
+        "q, kh, vh, c",
+        "q, k, v, _, _, a",
+        "q, k, v, b, m",
+        "q, k, v, _, m, a",
+        "q, k, v, b, m3",
+        "q, kh, vh, _, m3, a",
+        "q, k, v, b, l",
+        "q, kh, vh, _, l, a",
+    ],
+)
 @pytest.mark.parametrize("attributes", ["num_heads = 2", "num_heads = 2, scale = 0.7, mask_filter_value = -50.0"])
 def test_fires_with_the_same_numbers(inputs, attributes):
     """Heads packed or apart, a bias, keys that are hidden, what is added to the scores."""
@@ -33,10 +48,18 @@ def test_fires_with_the_same_numbers(inputs, attributes):
     assert "Attention" in operators(model)
 
 
-@pytest.mark.parametrize("inputs", ["q, ks, ks, _, _, ap, pk, pv", "q, kh, vh, _, _, _, pk, pv"])
-def test_former_keys(inputs):
-    """They come before the new ones, and all of them are outputs."""
-    model, fired = apply_rule(EXPAND_MULTI_HEAD_ATTENTION_CACHE, text(inputs, results="y, yk, yv"), symbols=SYMBOLS)
+@pytest.mark.parametrize(
+    ("inputs", "attributes"),
+    [
+        ("q, ks, ks, _, _, ap, pk, pv", "num_heads = 2"),
+        ("q, kh, vh, _, _, _, pk, pv", "num_heads = 2"),
+        ("q, ks, ks, _, _, _, pk, pv", "num_heads = 2, unidirectional = 1"),
+    ],
+)
+def test_former_keys(inputs, attributes):
+    """They come before the new ones, and all of them are outputs; a causal query sees them all."""
+    body = text(inputs, attributes, results="y, yk, yv")
+    model, fired = apply_rule(EXPAND_MULTI_HEAD_ATTENTION_CACHE, body, symbols=SYMBOLS)
     assert fired == 1
     (node,) = [node for node in model.graph if node.op_type == "Attention"]
     assert len(node.outputs) == 3
@@ -78,8 +101,10 @@ def test_queries_that_see_no_key(result, behind, hidden):
         ({"inputs": "q, kh, v"}, "lie as the values do"),
         ({"attributes": "num_heads = 2, unidirectional = 1"}, "it is causal"),
         ({"inputs": "q, ks, ks, _, _, ap", "attributes": "num_heads = 2, unidirectional = 1"}, "it is causal, and what"),
-        ({"inputs": "q, ks, ks, _, _, _, pk, pv", "attributes": "num_heads = 2, unidirectional = 1"}, "it is causal"),
-        ({"inputs": "q, k, v, _, l"}, "what hides keys is (n,)"),
+        ({"inputs": "q, k, v, _, _, _, pk, pv", "attributes": "num_heads = 2, unidirectional = 1"}, "it is causal"),
+        ({"inputs": "q, k, v, _, l, _, pk, pv"}, "what hides keys is (n,)"),
+        ({"inputs": "q, k, v, _, mt"}, "what hides keys is (n, t, s)"),
+        ({"inputs": "q, kh, vh, b"}, "the bias is (20,)"),
         ({"inputs": "q, k, v, _, _, _, pk"}, "former keys or former values"),
         ({"inputs": "q, k, v", "results": "y, yk"}, "no match"),
         ({"inputs": "q, k, v, _, _, a", "results": "i", "behind": "i = IsNaN(y)"}, "it has a guard"),

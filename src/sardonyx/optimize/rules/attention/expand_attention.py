@@ -4,8 +4,8 @@
                                                                      Attention(q, k, v, mask) {q_num_heads, kv_num_heads}
     Where(IsNaN(y), 0, y), y = Attention(…)                  ->      the same, which has zeros for queries that see no key
 
-with mask (B, T) of keys that are seen where above 0, or (B,) of how many are seen, as numbers that are added:
-0 and `mask_filter_value`.
+with mask (B, T) of keys that are seen where above 0, (B, T, T) of keys that each query sees, or (B,) of how many are seen, as
+numbers that are added: 0 and `mask_filter_value`.
 
 Left alone:
     former keys and values, rotary embeddings, hidden sizes that differ
@@ -17,12 +17,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sardonyx.dtypes import DataType
-from sardonyx.ir import Shape, Value
+from sardonyx.ir import Value
 from sardonyx.ops.views.attention import MicrosoftAttention
 from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.helpers.attention_guard import guard_reason, guarded, has_guard
-from sardonyx.optimize.helpers.attention_mask import added_reason, added_to_scores, seen_as_added
+from sardonyx.optimize.helpers.attention_mask import added_reason, added_to_scores, keys_before, seen_as_added
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -33,7 +32,6 @@ __all__ = ["EXPAND_ATTENTION"]
 
 _MICROSOFT = "com.microsoft"
 _AXES_ARE_INPUTS = 13
-_SHAPE_HAS_START = 15
 
 
 def _pattern(op: PatternBuilder, x: Term, w: Term) -> Term:
@@ -58,8 +56,9 @@ def _check(match: Match) -> str | None:
     width, heads = weights.shape[1], MicrosoftAttention.of(node).heads
     if node.integers("qkv_hidden_sizes") or width % (3 * heads):
         return "queries, keys and values are not of one size"
-    if mask is not None and mask.shape not in (x.shape[:1], x.shape[:2]):
-        return f"the mask is {mask.shape}, expected {x.shape[:1]} or {x.shape[:2]}"
+    masks = [x.shape[:1], x.shape[:2], (*x.shape[:2], x.shape[1])]
+    if mask is not None and mask.shape not in masks:
+        return f"the mask is {mask.shape}, expected one of {masks}"
     return fused_type_reason(x) or guard_reason(match) or added_reason(match)
 
 
@@ -80,20 +79,9 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
 def _mask(op: Builder, match: Match) -> Value | None:
     mask, hidden = match.get("mask"), None
     if mask is not None:
-        seen = mask if _is_whole(mask.shape) else _before(op, mask, match["x"])
+        seen = keys_before(op, mask, match["x"], 1) if len(mask.shape or ()) == 1 else mask
         hidden = seen_as_added(op, seen, MicrosoftAttention.of(match.node("attention")).fill, match["x"])
     return added_to_scores(op, match.get("added"), hidden, match.place.overridable, has_guard=has_guard(match))
-
-
-def _is_whole(shape: Shape | None) -> bool:
-    return shape is not None and len(shape) == 2
-
-
-def _before(op: Builder, count: Value, x: Value) -> Value:
-    """Return for each key whether it is one of the first `count` (B,)."""
-    length = op.Squeeze(op.Shape(x, start=1, end=2, _version=_SHAPE_HAS_START), [0], _version=_AXES_ARE_INPUTS)
-    keys = op.Range(np.array(0, np.int32), op.Cast(length, to=int(DataType.INT32)), np.array(1, np.int32))
-    return op.Less(keys, op.Unsqueeze(count, [1], _version=_AXES_ARE_INPUTS))
 
 
 EXPAND_ATTENTION = Rule("expand_attention", _pattern, _replace, _check, takes_apart=microsoft("Attention"))

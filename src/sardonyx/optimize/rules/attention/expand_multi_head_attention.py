@@ -5,13 +5,13 @@
 
     Where(IsNaN(y), 0, y), y = MultiHeadAttention(…)     ->      Attention(…), which has zeros for queries that see no key
 
-A constant bias is added to q, k and v before, what hides keys (B, T) becomes numbers that are added to the scores. Keys and values
-may be (B, T, H x D) or (B, H, T, D); queries are seen as they are.
+A constant bias is added to q, k and v before, what hides keys, (B), (B, T) or (B, S, T), becomes numbers that are added to the
+scores. Keys and values may be (B, T, H x D) or (B, H, T, D), to which no bias is added; queries are seen as they are.
 
 Left alone:
     queries, keys and values in one tensor, keys that lie otherwise than the values, and beams
-    causal attention with former keys, or whose queries are not known to be as many as the keys
-    masks of other shapes than (B, T), a bias that is no constant, types other than float and float16
+    causal attention whose queries are not known to be as many as the new keys
+    masks of other shapes, numbers of keys with former keys, a bias that is no constant, types other than float and float16
     attention whose scores are used
 """
 
@@ -20,11 +20,11 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.ir import Value
+from sardonyx.ir import Shape, Value
 from sardonyx.ops.views.attention import MicrosoftAttention
 from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.helpers.attention_guard import guard_reason, guarded, has_guard
-from sardonyx.optimize.helpers.attention_mask import added_reason, added_to_scores, seen_as_added
+from sardonyx.optimize.helpers.attention_mask import added_reason, added_to_scores, keys_before, seen_as_added
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -89,25 +89,31 @@ def _causal_reason(match: Match, learned: _Learned) -> str | None:
     if not MicrosoftAttention.of(match.node("attention")).is_causal:
         return None
     S, T = (match[name].shape or () for name in ("q", "k"))
-    has_past = match.get("past_keys") is not None
     is_square = len(S) > 1 and S[1] == T[2 if learned.has_heads_apart else 1]
-    return None if is_square and not has_past else "it is causal, and the queries are not known to be as many as the keys"
+    return None if is_square else "it is causal, and the queries are not known to be as many as the keys"
 
 
 def _mask_reason(match: Match) -> str | None:
     seen, q = match.get("seen"), match["q"]
     if (match.get("past_keys") is None) != (match.get("past_values") is None):
         return "there are former keys or former values only"
-    if seen is not None and (seen.shape is None or len(seen.shape) != 2 or seen.shape[0] != (q.shape or (None,))[0]):
-        return f"what hides keys is {seen.shape}, expected one number for each key"
+    if seen is not None and not _hides_keys(seen.shape or (), q.shape or (), has_past=match.get("past_keys") is not None):
+        return f"what hides keys is {seen.shape}, expected a number for each key, or each query and key, or how many there are"
     return added_reason(match)
+
+
+def _hides_keys(seen: Shape, q: Shape, *, has_past: bool) -> bool:
+    """Return whether what hides keys is (B), (B, T) or (B, S, T)."""
+    if len(seen) == 1:
+        return seen == q[:1] and not has_past
+    return (len(seen) == 2 and seen[0] == q[0]) or (len(seen) == 3 and seen[:2] == q[:2])
 
 
 def _bias_reason(match: Match, learned: _Learned) -> str | None:
     bias = match.tensor("bias") if match.get("bias") is not None else None
-    if bias is None or (tuple(bias.shape) == (sum(learned.widths),) and not learned.has_heads_apart):
+    if bias is None or tuple(bias.shape) == (sum(learned.widths),):
         return None
-    return f"the bias is {bias.shape}, expected {sum(learned.widths)} numbers for heads that are packed"
+    return f"the bias is {bias.shape}, expected {sum(learned.widths)} numbers"
 
 
 def _replace(op: Builder, match: Match, learned: _Learned) -> Value:
@@ -141,6 +147,8 @@ def _biased(op: Builder, match: Match, learned: _Learned) -> tuple[Value, Value,
     if bias is None:
         return q, k, v
     parts = np.split(bias.numpy(), np.cumsum(learned.widths)[:2])
+    if learned.has_heads_apart:
+        return op.Add(q, parts[0]) if parts[0].any() else q, k, v
     q, k, v = (op.Add(value, part) if part.any() else value for value, part in zip((q, k, v), parts, strict=True))
     return q, k, v
 
@@ -148,6 +156,9 @@ def _biased(op: Builder, match: Match, learned: _Learned) -> tuple[Value, Value,
 def _mask(op: Builder, match: Match) -> Value | None:
     seen, added = match.get("seen"), match.get("added")
     fill = MicrosoftAttention.of(match.node("attention")).fill
+    if seen is not None and len(seen.shape or ()) == 1:
+        k = match["k"]
+        seen = keys_before(op, seen, k, len(k.shape or ()) - 2)
     hidden = None if seen is None else seen_as_added(op, seen, fill, match["q"])
     return added_to_scores(op, added, hidden, match.place.overridable, has_guard=has_guard(match))
 
