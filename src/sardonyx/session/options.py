@@ -125,10 +125,10 @@ class SessionOptions(ConfigEntries):
 
     def copy(self) -> SessionOptions:
         """Return options that begin as these are, and may be changed by themselves."""
-        made = SessionOptions()
+        made = SessionOptions.__new__(SessionOptions)
         for name in (*SessionOptions.__slots__, *ConfigEntries.__slots__):
             value = getattr(self, name)
-            setattr(made, name, value.copy() if isinstance(value, (dict, list)) else value)
+            object.__setattr__(made, name, value.copy() if isinstance(value, (dict, list)) else value)  # checked when it was set
         return made
 
     def add_session_config_entry(self, key: str, value: str) -> None:

@@ -16,7 +16,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -65,6 +65,7 @@ class RemembersClaims(Protocol):
 
 
 _PLAIN = frozenset((type(None), bool, int, float, str, bytes))
+_NO_SAVE, _NO_MEMORY, _NO_PLACEMENT = SaveSettings(), MemorySettings(), PlacementSettings()
 
 
 class _NoPlainTextError(Exception):
@@ -89,7 +90,7 @@ def key_of(model: str, settings: Settings, providers: Sequence[Provider]) -> str
         parts = (
             _FORM,
             model,
-            _text(dataclasses.replace(settings, logs=(-1, ""))),
+            _fields_text(settings, without="logs"),
             _text([(provider.name, provider.decision_key()) for provider in able]),
             sources,
             packages,
@@ -105,18 +106,22 @@ def key_of(model: str, settings: Settings, providers: Sequence[Provider]) -> str
 
 def remembering(providers: Sequence[Provider]) -> list[RemembersClaims] | None:
     """Return the providers where all of them are of this package and can make their claims again; else None."""
-    able: list[RemembersClaims] = [provider for provider in providers if isinstance(provider, RemembersClaims)]
-    is_own = all(type(provider).__module__.startswith(_OWN_MODULES) for provider in able)
-    return able if is_own and len(able) == len(providers) else None
+    able = [provider for provider in providers if _remembers(provider)]
+    return able if len(able) == len(providers) else None
+
+
+def _remembers(provider: Provider) -> TypeGuard[RemembersClaims]:
+    """Return whether a provider is of this package and has the methods, by one of them: to compare the protocol takes longer."""
+    return type(provider).__module__.startswith(_OWN_MODULES) and hasattr(type(provider), "claim_again")
 
 
 def _is_plain(settings: Settings) -> bool:
     """Return whether a session writes nothing while it is made, and depends on no file but the model's."""
     placement = dataclasses.replace(settings.placement, order=(), forbids_fallback=False, records_assignment=False)
     return (
-        settings.save == SaveSettings()
-        and settings.memory == MemorySettings()
-        and placement == PlacementSettings()
+        settings.save == _NO_SAVE
+        and settings.memory == _NO_MEMORY
+        and placement == _NO_PLACEMENT
         and not settings.context.writes
         and not settings.optimize.verify
         and not settings.custom_ops
@@ -141,7 +146,7 @@ def _text(value: object) -> str:
     if type(value) in _PLAIN or isinstance(value, (bool, int, float, str, bytes, enum.Enum)):
         return repr(value)
     if hasattr(type(value), "__dataclass_fields__") and dataclasses.is_dataclass(value):
-        return f"{type(value).__name__}({_all(getattr(value, field.name) for field in dataclasses.fields(value))})"
+        return _fields_text(value)
     if isinstance(value, (list, tuple)):
         return f"[{_all(value)}]"
     if isinstance(value, (set, frozenset)):
@@ -151,5 +156,16 @@ def _text(value: object) -> str:
     raise _NoPlainTextError
 
 
+def _fields_text(value: object, without: str = "") -> str:
+    """Return the text of a dataclass's object, without one of its fields."""
+    kind: type = type(value)
+    return f"{kind.__name__}({_all([getattr(value, name) for name in _names_of(kind) if name != without])})"
+
+
+@functools.lru_cache(maxsize=64)
+def _names_of(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
 def _all(values: Iterable[object]) -> str:
-    return ",".join(map(_text, values))
+    return ",".join([repr(value) if type(value) in _PLAIN else _text(value) for value in values])
