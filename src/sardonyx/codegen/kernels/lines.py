@@ -45,6 +45,7 @@ __all__ = [
     "Strip",
     "Term",
     "VectorPosition",
+    "column_strips",
     "line_sizes",
     "row_length",
     "row_strips",
@@ -236,11 +237,13 @@ class RowStrip:
 
 
 class _ColumnStrip:
-    """Some vectors of neighbouring columns of one outer index."""
+    """Some vectors of neighbouring columns of one outer index, of `lines` lines; those of the parameters unless given."""
 
-    def __init__(self, b: Kernel, outer: Register, columns: Sequence[tuple[Register, Span]], element: Type) -> None:
+    def __init__(
+        self, b: Kernel, outer: Register, columns: Sequence[tuple[Register, Span]], element: Type, lines: Register | None = None
+    ) -> None:
         self._b, self._outer, self._columns, self.kind = b, outer, columns, element
-        self._lines, self._length = b.param(_LINES), b.param(_LENGTH)
+        self._lines, self._length = b.param(_LINES) if lines is None else lines, b.param(_LENGTH)
         self.count, self.width, self.lanes = self._lines, len(columns), columns[0][1].lanes
 
     def fold(self, fold: Fold, term: Term, kind: Type | None = None, *, chains: int = 2) -> list[Register]:
@@ -342,16 +345,25 @@ def row_strips(b: Kernel, first: Register, last: Register, element: Type) -> Ite
 
 def _column_strips(b: Kernel, element: Type) -> Iterator[Strip]:
     length, block = b.param(_LENGTH), b.param(_BLOCK)
-    width, lanes = _width(b), b.lanes(element)
     pieces = (length + block - 1) // block
     with b.loop(b.begin, b.end) as task:
         outer, first = task // pieces, task % pieces * block
-        last = b.min(first + block, length)
-        whole = first + ((last - first) & -(width * lanes))
-        with b.loop(first, whole, width * lanes) as i:
-            yield _ColumnStrip(b, outer, [(i + v * lanes, Span(lanes)) for v in range(width)], element)
-        with b.loop(whole, last, lanes) as i:
-            yield _ColumnStrip(b, outer, [(i, Span(lanes, b.tail_mask(b.min(last - i, lanes), lanes)))], element)
+        yield from column_strips(b, outer, (first, b.min(first + block, length)), element)
+
+
+def column_strips(
+    b: Kernel, outer: Register, columns: tuple[Register, Register], element: Type, lines: Register | None = None
+) -> Iterator[Strip]:
+    """Loop over the strips of the columns from the first number to the one before the second; its body is written twice.
+
+    They have so many `lines`, which are those of the parameters unless given.
+    """
+    (first, last), width, lanes = columns, _width(b), b.lanes(element)
+    whole = first + ((last - first) & -(width * lanes))
+    with b.loop(first, whole, width * lanes) as i:
+        yield _ColumnStrip(b, outer, [(i + v * lanes, Span(lanes)) for v in range(width)], element, lines)
+    with b.loop(whole, last, lanes) as i:
+        yield _ColumnStrip(b, outer, [(i, Span(lanes, b.tail_mask(b.min(last - i, lanes), lanes)))], element, lines)
 
 
 def _width(b: Function) -> int:

@@ -28,6 +28,7 @@ from sardonyx.codegen.kernels.lines import (
     Strip,
     Term,
     VectorPosition,
+    column_strips,
     line_sizes,
     row_length,
     row_strips,
@@ -35,7 +36,7 @@ from sardonyx.codegen.kernels.lines import (
     task_rows,
 )
 
-__all__ = ["GatheredStrip", "mapped_rows", "packed_strips", "reduced_strips"]
+__all__ = ["GatheredStrip", "block_strips", "mapped_rows", "packed_strips", "reduced_strips"]
 
 _LEAST_VECTORS = 2
 """Fewer vectors of lines are not worth the combination of lanes."""
@@ -63,6 +64,23 @@ def packed_strips(b: Kernel, along: Along, element: Type) -> Iterator[Strip]:
         yield _PackedStrip(layout, outer, element)
     with b.when(~packed):
         yield from strips(b, along, element)
+
+
+def block_strips(b: Kernel, lines: Register, columns: tuple[Register, Register], element: Type) -> Iterator[Strip]:
+    """Loop over the strips of some columns of so many lines, which lie behind each other from the first element of arrays on.
+
+    Whole lines are taken by vectors of several where they are short and many; its body is written three times.
+    """
+    length, zero = line_sizes(b)[1], lines.like(0)
+    if b.lanes(element) < 4:
+        yield from column_strips(b, zero, columns, element, lines)
+        return
+    layout = _Layout(b, lines, length, b.lanes(element))
+    packed = layout.is_short & (lines >= layout.together * _LEAST_VECTORS)
+    with b.when(packed):
+        yield _PackedStrip(layout, zero, element)
+    with b.when(~packed):
+        yield from column_strips(b, zero, columns, element, lines)
 
 
 def reduced_strips(b: Kernel, along: Along, element: Type) -> Iterator[ReducedStrip]:

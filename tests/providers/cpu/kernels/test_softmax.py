@@ -138,3 +138,42 @@ def test_results_are_rounded_in_the_store(dtype: str) -> None:
     feeds = {"x": np.random.default_rng(0).standard_normal((5, 40)).astype(np.float32)}
     found, exact = (side[0].astype(np.float64) for side in (run_cpu(body, feeds), reference(body, feeds)))
     np.testing.assert_allclose(found, exact, rtol={"float16": 1e-3, "bfloat16": 8e-3}[dtype])
+
+
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((70001, 4), 0), ((1, 70000), 1), ((2, 30011, 3), 1), ((70000, 1), 0), ((9999, 7), 0), ((1100, 65), 0)]
+)
+@pytest.mark.parametrize("isa", LEVELS)
+def test_a_few_long_columns_are_those_of_float64(isa: str, shape: tuple[int, ...], axis: int, op: str) -> None:
+    """Cut into blocks of lines, in sizes that are known or not; a block of which nothing is left counts for nothing."""
+    x = _x(*shape)
+    x.reshape(-1)[: x.size // 3] = -np.inf
+    x[..., -1, :] = 0.5
+    for text in (", ".join(map(str, shape)), "a, b, c"[: 3 * len(shape) - 2]):
+        body = _text(text, axis, op)
+        found, wanted = run_cpu(body, {"x": x}, isa=isa)[0], reference(body, {"x": x}, double=True)[0]
+        np.testing.assert_array_equal(np.isinf(found), np.isinf(wanted))
+        finite = np.isfinite(wanted)
+        assert_close(found[finite], wanted[finite], 2e-6)
+
+
+def test_few_long_columns_are_several_tasks() -> None:
+    """With the same bits for any number of threads, and in a batch as alone."""
+    body, x = _text("2, 60000, 3", 1), _x(2, 60000, 3)
+    alone = run_cpu(body, {"x": x}, threads=1)[0]
+    assert_same_bits(run_cpu(body, {"x": x}, threads=3)[0], alone)
+    assert_same_bits(run_cpu(_text("60000, 3", 0), {"x": x[1]})[0], alone[1])
+    assert steps_of(body) == ["Softmax", "Softmax"]
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_a_long_column_with_what_is_no_number_is_none(number: float) -> None:
+    """NaN or an infinity anywhere, or nothing but -inf; the columns beside it do not change."""
+    body, x = _text("70000, 4", 0), _x(70000, 4)
+    plain = run_cpu(body, {"x": x})[0]
+    x[:, 2] = x[:, 2] if number != -np.inf else number
+    x[40000, 2] = number
+    found = run_cpu(body, {"x": x})[0]
+    assert np.isnan(found[:, 2]).all()
+    np.testing.assert_array_equal(np.delete(found, 2, 1), np.delete(plain, 2, 1))
