@@ -26,21 +26,31 @@ def engine(target: Target) -> Engine:
     return engine
 
 
-def _run(engine: Engine, x: Array, side: int, factors: list[int], *, by_chirp: bool = False) -> Array:
+def _run(engine: Engine, x: Array, side: int, factors: list[int], *, by_chirp: bool = False, turns: int = 1000) -> Array:
+    """Transform lines by kernels of so many turns each."""
     lines, length, _ = x.shape
     padded = int(np.prod(factors))
     table, work = np.zeros(4 * padded + 2 * length, np.float32), np.full(4 * padded * side, np.nan, np.float32)
     call(engine, "turns", [table], [padded, padded, 0], 0, -(-padded // TURNS_BLOCK))
     places = [0, 2 * length, 2, 0, 2 * length, 2, length]
 
-    def words(count: int) -> list[int | float]:
-        return [padded, count, length, length, lines, lines, *places, 1, 2, 1.0, int(by_chirp), len(factors), *factors]
+    count = max(len(factors), 1)
+
+    def words(side: int, first: int) -> list[int | float]:
+        lately = [1, 1 if turns < 2 * count else 2, 1.0, int(by_chirp), 0, first, first + turns]
+        return [padded, side, length, length, lines, lines, *places, *lately, len(factors), *factors]
 
     if by_chirp:
         call(engine, "chirp", [table], [length, 2 * length, 2 * padded])
-        call(engine, "filter", [table, work], words(1))
+        for first in range(0, count, turns):
+            call(engine, "filter", [table, work], words(1, first))
     y = np.zeros_like(x)
-    call(engine, "fourier", [x, table, work, y], words(side), 0, -(-lines // (2 * side)))
+    if turns >= 2 * count:
+        call(engine, "fourier", [x, table, work, y], words(side, 0), 0, -(-lines // (2 * side)))
+        return y
+    for task in range(-(-lines // side)):
+        for first in range(0, count * (1 + int(by_chirp)), turns):
+            call(engine, "fourier", [x, table, work, y], words(side, first), task, task + 1)
     return y
 
 
@@ -71,3 +81,16 @@ def test_keys() -> None:
     """Each way has its own."""
     assert Lines(False, False, False, False).key == "real"
     assert Lines(True, True, False, True).key == "complex_inverse_windowed"
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3])
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("by_chirp", [False, True])
+def test_pieces_of_a_transform_make_the_same_bits(
+    engine: Engine, target: Target, turns: int, *, wide: bool, by_chirp: bool
+) -> None:
+    """Kernels of a few turns each go on where the one before ended."""
+    x = np.random.default_rng(0).standard_normal((5, 37 if by_chirp else 120, 2)).astype(np.float32)
+    factors, side = [4, 4, 5] if by_chirp else [4, 2, 3, 5], target.lanes(32) if wide else 1
+    whole = _run(engine, x, side, factors, by_chirp=by_chirp)
+    np.testing.assert_array_equal(_run(engine, x, side, factors, by_chirp=by_chirp, turns=turns), whole)

@@ -41,10 +41,14 @@ TURNS_BLOCK = 1 << 12
 
 PADDED, SIDE, LENGTH, GIVEN, LINES, GROUP = range(6)
 IN_GROUP, IN_LINE, IN_STEP, OUT_GROUP, OUT_LINE, OUT_STEP = range(6, 12)
-BINS, TOGETHER, SETS, SCALE, IS_CHIRPED, STAGES, FACTORS = range(12, 19)
+BINS, TOGETHER, SETS, SCALE, IS_CHIRPED, FIRST_TASK, FIRST_TURN, END_TURN, STAGES, FACTORS = range(12, 22)
 """The parameters of `write_fourier`: P, B, N, elements of a line that are read, how many lines there are, and how many in a group;
 from one group, line and element to the next, in x and in y; elements that are stored, tasks that run at a time, how many times B
-lines a task has, a factor of the result, whether there is a chirp, how many stages, and their factors."""
+lines a task has, a factor of the result, whether there is a chirp, the number of the first task, the turns of the kernel, how many
+stages, and their factors.
+
+A turn is one stage; the stages of the second transform, where there is a chirp, follow those of the first. A kernel that does not
+make all turns finds its lines where another left them, in the work memory of the same task, of one set of lines."""
 
 _Planes: TypeAlias = tuple[Pointer, Pointer]
 
@@ -96,21 +100,34 @@ def write_chirp_filter(module: Module, symbol: str, kind: Type) -> None:
         padded, length = b.param(PADDED), b.param(LENGTH)
         table, work = b.buffer(0, kind), b.buffer(1, kind)
         chirp, planes = _planes(table.at(padded * 2), length), _planes(work, padded)
-        for k, span in b.vectors(0, padded * 2, kind):
-            work.store(b.const(kind.vector(span.lanes), 0.0), k, span)
-        for sign, source, target in zip((1.0, -1.0), chirp, planes, strict=True):
-            with b.loop(0, length) as k:
-                element = source.load(k) * sign
-                target.store(element, k)
-                with b.when(k > 0):
-                    target.store(element, padded - k)
+        with b.when(b.param(FIRST_TURN).eq(0)):
+            _load_chirp(b, kind, chirp, planes, work)
         zero = b.const(I64, 0)
-        b.call_part(transform, work, table, zero, zero, padded)
-        found = _planes(work.at((b.param(STAGES) & 1) * padded * 2), padded)
-        kept = _planes(table.at((padded + length) * 2), padded)
-        for source, target in zip(found, kept, strict=True):
-            for k, span in b.vectors(0, padded, kind):
-                target.store(source.load(k, span) / padded.to(kind), k, span)
+        b.call_part(transform, work, table, zero, zero, padded, *_turns(b, zero))
+        with b.when(b.param(END_TURN) >= b.param(STAGES)):
+            found = _planes(work.at((b.param(STAGES) & 1) * padded * 2), padded)
+            kept = _planes(table.at((padded + length) * 2), padded)
+            for source, target in zip(found, kept, strict=True):
+                for k, span in b.vectors(0, padded, kind):
+                    target.store(source.load(k, span) / padded.to(kind), k, span)
+
+
+def _load_chirp(b: Kernel, kind: Type, chirp: _Planes, planes: _Planes, work: Pointer) -> None:
+    """Copy the conjugate chirp into the planes, forwards from the front and backwards from the end, and zeros between."""
+    padded, length = b.param(PADDED), b.param(LENGTH)
+    for k, span in b.vectors(0, padded * 2, kind):
+        work.store(b.const(kind.vector(span.lanes), 0.0), k, span)
+    for sign, source, target in zip((1.0, -1.0), chirp, planes, strict=True):
+        with b.loop(0, length) as k:
+            element = source.load(k) * sign
+            target.store(element, k)
+            with b.when(k > 0):
+                target.store(element, padded - k)
+
+
+def _turns(b: Kernel, before: Register) -> tuple[Register, Register]:
+    """Return the first stage that the kernel makes of a transform with so many turns before it, and the one behind its last."""
+    return b.param(FIRST_TURN) - before, b.param(END_TURN) - before
 
 
 def write_fourier(module: Module, symbol: str, kind: Type, lines: Lines) -> None:
@@ -120,27 +137,32 @@ def write_fourier(module: Module, symbol: str, kind: Type, lines: Lines) -> None
         side, per_task = b.param(SIDE), b.param(SIDE) * b.param(SETS)
         with b.loop(b.begin, b.end) as task:
             work = b.buffer(2, kind).at(task % b.param(TOGETHER) * b.param(PADDED) * side * 4)
-            with b.loop(task * per_task, b.min((task + 1) * per_task, b.param(LINES)), side) as first:
+            number = task + b.param(FIRST_TASK)
+            with b.loop(number * per_task, b.min((number + 1) * per_task, b.param(LINES)), side) as first:
                 _transform_lines(b, kind, lines, transform, work, first)
 
 
 def _transform_lines(b: Kernel, kind: Type, lines: Lines, transform: Kernel, work: Pointer, first: Register) -> None:
-    """Transform B lines."""
-    padded, length, zero = b.param(PADDED), b.param(LENGTH), b.const(I64, 0)
+    """Make the turns of the kernel with B lines."""
+    padded, length, stages, zero = b.param(PADDED), b.param(LENGTH), b.param(STAGES), b.const(I64, 0)
     plane, table = padded * b.param(SIDE), b.buffer(1, kind)
     parts, chirp = _planes(work, plane), _planes(table.at(padded * 2), length)
-    _load_lines(b, kind, lines, first, parts[::-1] if lines.inverse else parts)
     chirped = b.param(IS_CHIRPED).ne(0)
+    with b.when(b.param(FIRST_TURN).eq(0)):
+        _load_lines(b, kind, lines, first, parts[::-1] if lines.inverse else parts)
+        with b.when(chirped):
+            _multiply_all(b, kind, parts, chirp, length)
+    b.call_part(transform, work, table, zero, zero, plane, *_turns(b, zero))
+    end = (stages & 1) * plane * 2
     with b.when(chirped):
-        _multiply_all(b, kind, parts, chirp, length)
-    b.call_part(transform, work, table, zero, zero, plane)
-    end = (b.param(STAGES) & 1) * plane * 2
-    with b.when(chirped):
-        _multiply_all(b, kind, _planes(work.at(end), plane), _planes(table.at((padded + length) * 2), padded), padded)
-        b.call_part(transform, work, table, end, plane, zero)
-        _multiply_all(b, kind, parts, chirp, length)
-    found = _planes(work.at(b.select(chirped, 0, end)), plane)
-    _store_lines(b, kind, lines, first, found[::-1] if lines.inverse else found)
+        with b.when((b.param(FIRST_TURN) < stages) & (b.param(END_TURN) >= stages)):
+            _multiply_all(b, kind, _planes(work.at(end), plane), _planes(table.at((padded + length) * 2), padded), padded)
+        b.call_part(transform, work, table, end, plane, zero, *_turns(b, stages))
+    with b.when(b.param(END_TURN) >= stages + b.select(chirped, stages, 0)):
+        with b.when(chirped):
+            _multiply_all(b, kind, parts, chirp, length)
+        found = _planes(work.at(b.select(chirped, 0, end)), plane)
+        _store_lines(b, kind, lines, first, found[::-1] if lines.inverse else found)
 
 
 def _planes(first: Pointer, size: Register) -> _Planes:
@@ -320,11 +342,15 @@ def _put(at: Pointer, value: Register, places: Register, mask: Register | None) 
 
 
 def _write_transform(module: Module, symbol: str, kind: Type) -> Kernel:
-    """Write the part that takes (work, table, where the first side begins, where in a side real and imaginary parts do)."""
+    """Write the part that makes some stages of a transform.
+
+    It takes (work, table, where the first side begins, where in a side real and imaginary parts do, the first stage to make, and
+    the one behind the last).
+    """
     stages = {factor: _write_stage(module, f"{symbol}_{factor}", kind, factor) for factor in (*BUTTERFLIES, 0)}
-    with module.part(f"{symbol}_transform", Address(kind, unique=False), Address(kind), I64, I64, I64) as b:
+    with module.part(f"{symbol}_transform", Address(kind, unique=False), Address(kind), *[I64] * 5) as b:
         work, table = b.addresses
-        start, real, imaginary = b.arguments
+        start, real, imaginary, begin, end = b.arguments
         sides = b.param(PADDED) * b.param(SIDE) * 2
         source, done = b.variable(start), b.variable(b.const(I64, 1))
         with b.loop(0, b.param(STAGES)) as stage:
@@ -332,7 +358,8 @@ def _write_transform(module: Module, symbol: str, kind: Type) -> Kernel:
             target = sides - source.value
             left = b.param(PADDED) // (done.value * factor)
             words = [source.value + real, source.value + imaginary, target + real, target + imaginary, left, done.value, factor]
-            with b.switch(b.select(factor <= max(BUTTERFLIES), factor, 0)) as switch:
+            made = (stage >= begin) & (stage < end)
+            with b.switch(b.select(made, b.select(factor <= max(BUTTERFLIES), factor, 0), -1)) as switch:
                 for number, part in stages.items():
                     with switch.case(number):
                         b.call_part(part, work, table, *words)

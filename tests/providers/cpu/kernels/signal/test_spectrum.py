@@ -1,11 +1,14 @@
 """DFT and STFT against float64 and the reference provider."""
 
+import time
+
 import numpy as np
 import pytest
 from support.cpu_run import LEVELS, assert_same_bits, cpu_session, declined, reference, run_cpu
 
+from sardonyx import RunOptions
 from sardonyx.dtypes import Array
-from sardonyx.errors import InvalidArgument
+from sardonyx.errors import InvalidArgument, RunTimedOut
 
 LENGTHS = [1, 2, 3, 5, 7, 15, 16, 17, 31, 64, 67, 100, 122, 143, 256, 1000, 1009]
 """Powers of 2, products, primes that stages transform, and primes that need a chirp."""
@@ -136,3 +139,28 @@ def test_what_is_left_to_others() -> None:
     assert declined(head + "y = DFT(r, n) {onesided = 1} }", opset=20) == ["its length is computed, and half of the bins stored"]
     assert declined(head + "y = DFT(x) {onesided = 1} }", opset=20) == ["half of the bins of a complex signal"]
     assert "frame_step" in declined(head + "y = STFT(x, n) }", opset=17)[0]
+
+
+@pytest.mark.parametrize(("lines", "length"), [(1, 1 << 18), (1, 131101), (3, 131101), (10, 1 << 18)])
+@pytest.mark.parametrize("sizes", ["known", "symbols"])
+def test_long_lines_are_transformed_piece_by_piece(lines: int, length: int, sizes: str) -> None:
+    """Powers of 2 and primes, fewer lines than tasks that run at a time and more, with the same bits for any number of threads."""
+    shape = f"{lines}, {length}, 2" if sizes == "known" else "A, B, 2"
+    body, x = f"graph(x: float[{shape}]) -> (y) {{ y = DFT(x) }}", _signal(lines, length, 2)
+    found = run_cpu(body, {"x": x}, opset=20)[0]
+    exact = np.fft.fft(x[..., 0].astype(np.float64) + 1j * x[..., 1], axis=1)
+    _assert_near(found, np.stack([exact.real, exact.imag], axis=-1), length, float(np.finfo(np.float32).eps))
+    assert_same_bits(run_cpu(body, {"x": x}, opset=20, threads=3)[0], found)
+
+
+def test_a_run_over_a_long_line_ends_within_100_ms() -> None:
+    """A line of a prime length is many steps, between which a run may be ended."""
+    length = 2000003
+    session = cpu_session(f"graph(x: float[1, {length}, 1]) -> (y) {{ y = DFT(x) }}", opset=20)
+    x, options = np.zeros((1, length, 1), np.float32), RunOptions()
+    session.run(None, {"x": x})
+    options.timeout_ms = 20
+    begin = time.thread_time()
+    with pytest.raises(RunTimedOut):
+        session.run(None, {"x": x}, options)
+    assert time.thread_time() - begin < 0.12

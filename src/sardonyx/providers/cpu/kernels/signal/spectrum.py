@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 
 from sardonyx import lazy_dataclasses as dataclasses
@@ -19,7 +20,7 @@ from sardonyx.codegen.kernels.signal.fourier import (
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
-from sardonyx.ir import Dim, Node, Value
+from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.ir.shape import maximum
 from sardonyx.ops.views.signal import Dft
 from sardonyx.providers.cpu.claims import lowers
@@ -27,7 +28,7 @@ from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import constant_of, given, open_or_wrong, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
-from sardonyx.providers.cpu.steps import Buffer
+from sardonyx.providers.cpu.steps import Buffer, Plan
 
 _KINDS = {DataType.FLOAT: F32, DataType.DOUBLE: F64}
 _TASKS_PER_THREAD = 4
@@ -36,6 +37,9 @@ _SIDE_ELEMENTS = 1 << 16
 """The most elements of lines that lie side by side."""
 _SHORT = 32
 """Up to this length lines are put side by side even where their elements are adjacent."""
+_LONG, _PIECES, _MOST_ROUNDS = 1 << 18, 24, 8
+"""From this length of the stages on a line is transformed by so many steps: a run can only be ended between tasks. Lines of one
+binding that are so long are cut as far as they make so many rounds of the tasks that run at a time."""
 _MOST_LENGTH = 1 << 28
 """Offsets in a transform are numbers of 32 bits."""
 
@@ -157,13 +161,13 @@ def _lower(
     table = low.temporary(dtype, (_table_elements(length),))
     work = low.temporary(dtype, (together, _work_elements(length)))
 
-    def words_of(found: Geometry, side: int) -> list[int]:
+    def words_of(found: Geometry, side: int, first_task: int, turns: tuple[int, int]) -> list[int]:
         padded, factors = _stages(found.length)
         sets = -(-_TASK_ELEMENTS // (padded * side))
         is_chirped = int(padded != found.length)
         scale = float_word(1 / found.length)
         lines = [found.given, found.lines, found.group, *found.source, *found.target, found.bins]
-        return [padded, side, found.length, *lines, together, sets, scale, is_chirped, len(factors), *factors]
+        return [padded, side, found.length, *lines, together, sets, scale, is_chirped, first_task, *turns, len(factors), *factors]
 
     def plan_roots(sizes: Sizes) -> tuple[list[int], int]:
         padded, _ = _stages(_checked(sizes(length)))
@@ -173,24 +177,57 @@ def _lower(
         padded, _ = _stages(sizes(length))
         return [sizes(length), 2 * sizes(length), 2 * padded], 0 if padded == sizes(length) else -(-sizes(length) // TURNS_BLOCK)
 
-    def plan_filter(sizes: Sizes) -> tuple[list[int], int]:
-        found = find(sizes)
-        return words_of(found, 1), int(_stages(found.length)[0] != found.length)
+    def plan_filter(piece: int) -> Plan:
+        def plan(sizes: Sizes) -> tuple[list[int], int]:
+            found = find(sizes)
+            padded, factors = _stages(found.length)
+            turns = _turns_of(len(factors), piece, is_cut=padded >= _LONG)
+            return words_of(found, 1, 0, turns), int(padded != found.length and turns[0] < turns[1])
 
-    def plan(sizes: Sizes) -> tuple[list[int], int]:
-        found = find(sizes)
-        padded, _ = _stages(found.length)
-        wide = found.lines >= lanes and (found.is_scattered or found.length <= _SHORT) and padded * lanes <= _SIDE_ELEMENTS
-        side = lanes if wide else 1
-        sets = -(-_TASK_ELEMENTS // (padded * side))
-        return words_of(found, side), -(-found.lines // (side * sets))
+        return plan
 
+    def plan_lines(turn: int, piece: int) -> Plan:
+        def plan(sizes: Sizes) -> tuple[list[int], int]:
+            found = find(sizes)
+            padded, factors = _stages(found.length)
+            wide = found.lines >= lanes and (found.is_scattered or found.length <= _SHORT) and padded * lanes <= _SIDE_ELEMENTS
+            side = lanes if wide else 1
+            sets = -(-_TASK_ELEMENTS // (padded * side))
+            tasks = -(-found.lines // (side * sets))
+            is_cut = padded >= _LONG and tasks <= rounds * together
+            first = turn * together if is_cut else 0
+            turns = _turns_of(len(factors) * (1 + int(padded != found.length)), piece, is_cut=is_cut)
+            mine = max(min(tasks - first, together), 0) if is_cut else tasks * int(turn == 0)
+            return words_of(found, side, first, turns), mine if turns[0] < turns[1] else 0
+
+        return plan
+
+    pieces = _PIECES if not isinstance(length, int) or _stages(max(length, 1))[0] >= _LONG else 1
+    rounds = 1 if pieces == 1 else _rounds(x.shape, find, together)
     low.step(group, low.kernel(TurnsKernel(dtype, squared=False)), [table], writes=[0], plan=plan_roots)
     if _may_be_chirped(length):
         low.step(group, low.kernel(TurnsKernel(dtype, squared=True)), [table], writes=[0], plan=plan_chirp)
-        low.step(group, low.kernel(ChirpFilterKernel(dtype)), [table, work], writes=[0, 1], plan=plan_filter)
+        for place in range(pieces):
+            low.step(group, low.kernel(ChirpFilterKernel(dtype)), [table, work], writes=[0, 1], plan=plan_filter(place))
     every = [x, table, work, result, *([] if window is None else [window])]
-    low.step(group, low.kernel(FourierKernel(dtype, spec)), every, writes=[3, 2], plan=plan, together=together)
+    symbol = low.kernel(FourierKernel(dtype, spec))
+    for turn, piece in itertools.product(range(rounds), range(pieces)):
+        low.step(group, symbol, every, writes=[3, 2], plan=plan_lines(turn, piece), together=together)
+
+
+def _rounds(shape: Shape, find: Callable[[Sizes], Geometry], together: int) -> int:
+    """Return in how many rounds of so many tasks long lines are transformed piece by piece, where there are not too many."""
+    if not all(isinstance(dim, int) for dim in shape):
+        return 1
+    return min(-(-find(Sizes({})).lines // together), _MOST_ROUNDS)
+
+
+def _turns_of(count: int, piece: int, *, is_cut: bool) -> tuple[int, int]:
+    """Return the first of `count` turns that a piece makes, and the one behind its last; the first makes all if nothing is cut."""
+    if not is_cut:
+        return (0, count + 1) if piece == 0 else (0, 0)
+    each = -(-count // _PIECES)
+    return piece * each, min((piece + 1) * each, count)
 
 
 def _checked(length: int) -> int:
