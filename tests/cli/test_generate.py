@@ -108,6 +108,7 @@ def test_a_draft_proposes_tokens(invoke: Callable[..., Result], decoder: Path, t
         (("--ids", "1", "--stop", "word"), "need a tokenizer"),
         (("--prompt", "a", "--chat"), "chat template"),
         (("--ids", "9999"), "vocabulary"),
+        (("--ids", "99999999999999999999"), "vocabulary"),
     ],
 )
 def test_what_cannot_be_continued_is_an_error(
@@ -117,6 +118,14 @@ def test_what_cannot_be_continued_is_an_error(
     result = invoke("generate", decoder, *arguments)
     assert result.exit_code == 1
     assert message in " ".join(result.stderr.split())
+
+
+def test_a_file_that_is_no_text_is_an_error(invoke: Callable[..., Result], decoder: Path, tmp_path: Path) -> None:
+    """It is named."""
+    (tmp_path / "prompt.txt").write_bytes(b"\xff\xfea")
+    result = invoke("generate", decoder, "--prompt-file", tmp_path / "prompt.txt")
+    assert result.exit_code == 1
+    assert "prompt.txt is no text in UTF-8" in " ".join(result.stderr.split())
 
 
 def test_ctrl_c_ends_it_with_what_was_made(decoder: Path) -> None:

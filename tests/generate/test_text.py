@@ -26,6 +26,12 @@ def test_texts_become_tokens_and_back(tokenizer: Tokenizer) -> None:
     assert tokenizer.vocabulary == 258
 
 
+def test_text_of_bytes_that_are_no_utf8_is_an_error(tokenizer: Tokenizer) -> None:
+    """It says which character is none."""
+    with pytest.raises(InvalidArgument, match="character 1 of the text"):
+        tokenizer.encode(b"a\xff".decode(errors="surrogateescape"))
+
+
 def test_characters_come_when_they_are_whole(tokenizer: Tokenizer) -> None:
     """The bytes of é are two tokens, of which the first gives nothing."""
     stream = TextStream(tokenizer)

@@ -133,7 +133,10 @@ def _prompt(generator: Generator, text: str | None, file: Path | None, ids: str 
         except ValueError:
             fail(f"--ids takes whole numbers with commas between them, got {ids!r}")
     if file is not None:
-        text = file.read_text(encoding="utf-8")
+        try:
+            text = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            fail(f"{file} is no text in UTF-8: {error}")
     elif text == "-":
         text = sys.stdin.read()
     assert text is not None

@@ -194,7 +194,7 @@ class Generator:
             return self.tokenizer.encode(prompt)
         try:
             array = np.asarray(prompt)
-            if array.ndim == 1 and (array.size == 0 or array.dtype.kind in "iu"):
+            if array.ndim == 1 and (array.dtype.kind in "iu" or all(is_whole(token) for token in array)):
                 return [int(token) for token in array]
         except (TypeError, ValueError) as error:
             raise InvalidArgument(f"a prompt is a text or its tokens: {error}") from error

@@ -43,7 +43,17 @@ class Tokenizer:
         Args:
             text: any text.
             special: whether tokens that mark its beginning and end are added, where the tokenizer does that.
+
+        Raises:
+            InvalidArgument: it holds half of a surrogate pair, as text of bytes that are no UTF-8 does.
         """
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidArgument(
+                f"character {error.start} of the text, {text[error.start]!r}, is half of a surrogate pair, which is no character; "
+                "decode the bytes that it comes from by their encoding"
+            ) from error
         return [int(token) for token in self._inner.encode(text, add_special_tokens=special).ids]
 
     def decode(self, ids: Sequence[int]) -> str:
