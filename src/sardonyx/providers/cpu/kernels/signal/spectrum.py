@@ -203,7 +203,7 @@ def _lower(
         return plan
 
     pieces = _PIECES if not isinstance(length, int) or _stages(max(length, 1))[0] >= _LONG else 1
-    rounds = 1 if pieces == 1 else _rounds(x.shape, find, together)
+    rounds = 1 if pieces == 1 or not _may_be_made(length) else _rounds(x.shape, find, together)
     low.step(group, low.kernel(TurnsKernel(dtype, squared=False)), [table], writes=[0], plan=plan_roots)
     if _may_be_chirped(length):
         low.step(group, low.kernel(TurnsKernel(dtype, squared=True)), [table], writes=[0], plan=plan_chirp)
@@ -230,8 +230,13 @@ def _turns_of(count: int, piece: int, *, is_cut: bool) -> tuple[int, int]:
     return piece * each, min((piece + 1) * each, count)
 
 
+def _may_be_made(length: Dim) -> bool:
+    """Say whether a transform can have such a length; a run of one that cannot is an error, a model that never runs it is none."""
+    return not isinstance(length, int) or 1 <= length <= _MOST_LENGTH
+
+
 def _checked(length: int) -> int:
-    if not 1 <= length <= _MOST_LENGTH:
+    if not _may_be_made(length):
         raise InvalidArgument(f"dft_length = {length}, expected 1 to {_MOST_LENGTH} elements")
     return length
 
