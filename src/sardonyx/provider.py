@@ -384,7 +384,8 @@ class TimedRun(NamedTuple):
     times: Array | None
     """int64 (steps + 1, 2): when the first step began and when each ended, in seconds and nanoseconds of `time.perf_counter_ns`.
 
-    None where that could not be measured.
+    A third column, where there is one, says how often each step ran in this run, such as in a loop; its first element means
+    nothing. None where times could not be measured.
     """
     symbols: Mapping[str, int]
     """What the symbols in the shapes of its steps were."""

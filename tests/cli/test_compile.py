@@ -44,3 +44,11 @@ def test_weights_may_stay_in_the_model(invoke: Callable[..., Result], model_file
 def test_a_model_that_is_not_there_is_told(invoke: Callable[..., Result], tmp_path: Path) -> None:
     """In one line."""
     assert "nowhere.onnx" in invoke("compile", tmp_path / "nowhere.onnx").stderr
+
+
+@pytest.mark.parametrize("name", [".", "..", "/"])
+def test_a_folder_without_a_name_is_no_model(invoke: Callable[..., Result], name: str) -> None:
+    """It is refused as any folder."""
+    result = invoke("compile", name)
+    assert result.exit_code == 1
+    assert "InvalidArgument" in result.stderr

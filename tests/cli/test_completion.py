@@ -28,7 +28,7 @@ def complete(tmp_path: Path) -> Callable[..., list[str]]:
     commands, work = tmp_path / "bin", tmp_path / "work"
     commands.mkdir()
     (work / "folder").mkdir(parents=True)
-    for name in ("model.onnx", "other.txt", ".hidden.onnx", "folder/inner.onnx"):
+    for name in ("model.onnx", "other.txt", ".hidden.onnx", "folder/inner.onnx", "folder/in two parts.onnx"):
         (work / name).touch()
     script = commands / "sardonyx"
     script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sardonyx "$@"\n')
@@ -39,7 +39,7 @@ def complete(tmp_path: Path) -> Callable[..., list[str]]:
         done = subprocess.run(
             [str(BASH), "-c", ASK, "bash", *words], cwd=work, env=environment, capture_output=True, text=True, check=True
         )
-        return done.stdout.split()
+        return done.stdout.splitlines()
 
     return ask
 
@@ -53,7 +53,9 @@ needs_bash = pytest.mark.skipif(BASH is None, reason="there is no bash")
     [
         (("ex",), {"exec", "explain"}),
         (("run", ""), {"folder/", "model.onnx"}),
-        (("run", "folder/"), {"folder/inner.onnx"}),
+        (("run", "folder/inn"), {"folder/inner.onnx"}),
+        (("run", "folder/"), {"folder/inner.onnx", r"folder/in\ two\ parts.onnx"}),
+        (("run", r"folder/in\ tw"), {r"folder/in\ two\ parts.onnx"}),
         (("run", "."), {".hidden.onnx"}),
         (("run", "model.onnx", "--provider", "ref"), {"ReferenceExecutionProvider"}),
         (("optimize", "model.onnx", "--disable", "fuse_conv_b"), {"fuse_conv_batchnorm"}),

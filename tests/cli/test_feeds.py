@@ -41,7 +41,8 @@ def test_sizes_and_ranges_are_those_asked_for(session: InferenceSession) -> None
     [
         ([], [], [], None, "input 'x' (tensor(float), shape [n, 2]) is not fed: give --input x=FILE.npy, or --random"),
         ([], ["n"], [], 0, "--dim: expected NAME=VALUE, got 'n'"),
-        ([], ["n=many"], [], 0, "the size of dimension 'n' must be a number, got 'many'"),
+        ([], ["n=many"], [], 0, "the size of dimension 'n' must be 0 or a greater whole number, got 'many'"),
+        ([], ["n=-1"], [], 0, "the size of dimension 'n' must be 0 or a greater whole number, got '-1'"),
         ([], ["m=2"], [], 0, "the model has no symbolic dimension 'm'"),
         ([], [], ["x=1"], 0, "the range of input 'x' must be LOW:HIGH, two numbers, got '1'"),
         ([], [], ["z=1:2"], 0, "the model has no input 'z'"),

@@ -97,6 +97,8 @@ def test_a_range_says_what_black_and_white_become(tmp_path: Path) -> None:
         (["empty"], "empty holds no input_0.pb"),
         (["two.npz"], "the model has no input 'u'"),
         (["x=two.npz"], "none of them is called 'x'"),
+        (["x=empty"], "--input x=empty: 'empty' is a folder; a file is expected"),
+        (["x="], "--input x=: a file or a value in JSON is expected behind '='"),
     ],
 )
 def test_what_cannot_be_read_is_an_error(texts: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,6 +143,7 @@ def test_a_value_may_be_given_in_the_place_of_a_file(tmp_path: Path, monkeypatch
         ('t=["young"]', "--input t=.* input 't' takes a tensor.int64., which this is not"),
         ("t=[[1], [1, 2]]", "which this is not"),
         (f"t=[{2**70}]", "which this is not"),
+        ("t=[1, 2", r"--input t=\[1, 2: this is no JSON, and there is no such file: Expecting"),
     ],
 )
 def test_what_is_neither_a_file_nor_a_value_is_an_error(text: str, message: str) -> None:

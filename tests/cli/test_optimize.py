@@ -156,3 +156,10 @@ def test_names_and_versions_that_are_not_known_are_errors(
     result = invoke("optimize", turned, *option)
     assert result.exit_code == 1
     assert message in result.stderr
+
+
+def test_a_version_below_the_models_is_told(invoke: Callable[..., Result], turned: Path) -> None:
+    """Since --opset does nothing then."""
+    result = invoke("optimize", turned, "--opset", "1")
+    assert result.exit_code == 0
+    assert "which is newer than 1: --opset only raises it" in result.stderr

@@ -45,7 +45,7 @@ def test_a_file_that_is_no_npy_is_refused(invoke: Callable[..., Result], model_f
 def test_a_malformed_pair_is_refused(invoke: Callable[..., Result], model_file: Path) -> None:
     """NAME=VALUE is expected."""
     assert "there is no file 'x' for --input NAME=FILE" in invoke("run", model_file, "--input", "x").stderr
-    assert "must be a number" in invoke("run", model_file, "--random", "--dim", "n=many").stderr
+    assert "must be 0 or a greater whole number" in invoke("run", model_file, "--random", "--dim", "n=many").stderr
 
 
 def test_the_files_that_were_written_are_named(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
@@ -111,3 +111,10 @@ def test_the_memory_of_the_session_is_shown_when_asked_for(invoke: Callable[...,
     facts = json.loads(invoke("run", model_file, "--random", "--memory", "--json").stdout)
     assert facts["memory"]["total_bytes"] > 0
     assert "memory" not in json.loads(invoke("run", model_file, "--random", "--json").stdout)
+
+
+def test_a_file_is_no_folder_for_outputs(invoke: Callable[..., Result], model_file: Path) -> None:
+    """Which is said before anything runs."""
+    result = invoke("run", model_file, "--random", "--output-dir", model_file)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"--output-dir takes a folder, and {str(model_file)!r} is a file" in result.stderr

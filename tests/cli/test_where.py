@@ -63,3 +63,23 @@ def test_it_fits_80_columns(invoke: Callable[..., Result]) -> None:
     """Long paths are folded."""
     lines = CliRunner().invoke(cli, ["where", "com.microsoft.Attention"], env={"COLUMNS": "80"}).output.splitlines()
     assert max(map(len, lines)) <= 80
+
+
+def test_a_version_leaves_what_it_reads(invoke: Callable[..., Result]) -> None:
+    """The schema and the kernel of Clip in opset 11, not those of 6 and 13; beyond the newest the newest."""
+    rows = locate("Clip", "", 11)
+    assert [place for what, place in rows if what.startswith("schema")] == ["the onnx package: Clip-11"]
+    assert [what for what, _ in rows if what.startswith("reference")] == ["reference kernel, ai.onnx since 11"]
+    assert locate("Clip", "", 999)[0] == ("schema, ai.onnx", "the onnx package: Clip-13")
+
+
+def test_a_version_before_the_operator_is_an_error(invoke: Callable[..., Result]) -> None:
+    """Rules and passes know no versions, and are no reason to show anything."""
+    result = invoke("where", "ai.onnx.Gelu-19")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "there is no Gelu in version 19; without -19" in result.stderr
+
+
+def test_a_misspelt_domain_gets_its_operator(invoke: Callable[..., Result]) -> None:
+    """With the domain that is meant."""
+    assert "did you mean com.microsoft.Gelu?" in invoke("where", "com.microsft.Gelu").stderr

@@ -50,3 +50,9 @@ def test_the_result_of_a_call_keeps_its_name_beside_values_inside() -> None:
     )
     assert [value.name for value in find_values(held, ["z", "call/s"])] == ["z", "call/s"]
     assert {value.producer.op_type for value in find_values(held, ["z", "call/s"]) if value.producer} == {"Neg", "Abs"}
+
+
+def test_the_name_of_a_node_is_refused_with_what_it_makes() -> None:
+    """Nodes and values have names of their own."""
+    with pytest.raises(InvalidArgument, match="'choice' is a node; name what it makes: 'y'"):
+        find_values(model(BRANCHES), ["choice"])

@@ -20,7 +20,7 @@ def cache() -> None:
     """Show or empty the folder in which compiled kernels are kept."""
 
 
-@cache.command()
+@cache.command(short_help="Show the folder, what it holds and its health.")
 @click.option("--check", is_flag=True, help="Read every object, and count those that are damaged.")
 @json_option
 def info(check: bool, as_json: bool) -> None:

@@ -47,7 +47,7 @@ def compile_ahead(
     as_json: bool,
 ) -> None:
     """Write a model whose partitions are compiled already; loading it compiles nothing, on this kind of processor."""
-    path = Path(output) if output else Path(model).with_name(f"{Path(model).stem}_ctx.onnx")
+    path = Path(output) if output else Path(model).parent / f"{Path(model).stem}_ctx.onnx"
     refuse_existing([path], force=force)
     chosen = options.copy()
     chosen.add_session_config_entry("ep.enable_weightless", str(int(weightless)))

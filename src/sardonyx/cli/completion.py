@@ -20,7 +20,7 @@ _sardonyx_completion() {
             file) compopt -o default ;;
             dir) compopt -o dirnames ;;
             *)
-                COMPREPLY+=("$value")
+                COMPREPLY+=("$(printf %q "$value")")
                 if [[ $value == */ ]]; then compopt -o nospace; fi
                 ;;
         esac

@@ -149,7 +149,7 @@ def _pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
 def _sizes(pairs: dict[str, str]) -> dict[str, int]:
     for name, text in pairs.items():
         if not (text.isascii() and text.isdigit()):
-            fail(f"the size of dimension {name!r} must be a number, got {text!r}")
+            fail(f"the size of dimension {name!r} must be 0 or a greater whole number, got {text!r}")
     return {name: int(text) for name, text in pairs.items()}
 
 

@@ -48,6 +48,8 @@ def read_inputs(
         if separator and (name in by_name or not Path(text).exists()):
             if name not in by_name:
                 raise _unknown(name, by_name)
+            if not path:
+                raise InvalidArgument(f"--input {text}: a file or a value in JSON is expected behind '=', and there is nothing")
             value = None if Path(path).exists() else _literal(by_name[name], path)
             found[name] = _read(by_name[name], Path(path), sizes, ranges.get(name)) if value is None else value
         else:
@@ -111,6 +113,11 @@ def _read(argument: NodeArg, path: Path, sizes: Mapping[str, int], interval: Ran
             f"there is no file {str(path)!r} for --input NAME=FILE, where NAME is {argument.name!r}; values are written as "
             "JSON, such as 3, [[1, 2]] or '[\"text\"]'"
         )
+    if path.is_dir():
+        raise InvalidArgument(
+            f"--input {argument.name}={path}: {str(path)!r} is a folder; a file is expected, and a test_data_set folder of ONNX, "
+            "which feeds all inputs, stands alone: --input FOLDER"
+        )
     if suffix == ".pb":
         return tensor_file.load(path, argument.type)[1]
     if suffix == ".json":
@@ -143,10 +150,16 @@ def _load_numpy(path: Path) -> Any:  # an array, or a dictionary of arrays
 
 
 def _literal(argument: NodeArg, text: str) -> OnnxValue | None:
-    """Return the value that a text is in JSON; None where it is none, and so the name of a file."""
+    """Return the value that a text is in JSON; None where it is none, and so the name of a file.
+
+    Raises:
+        InvalidArgument: it begins as lists and texts of JSON do, and is none.
+    """
     try:
         value = json.loads(text)
-    except ValueError:
+    except ValueError as error:
+        if text.lstrip().startswith(("[", "{", '"')):
+            raise InvalidArgument(f"--input {argument.name}={text}: this is no JSON, and there is no such file: {error}") from error
         return None
     return _of_json(argument, value, f"--input {argument.name}={text}")
 

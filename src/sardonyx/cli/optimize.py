@@ -17,6 +17,7 @@ from sardonyx.cli.console import (
     force_option,
     json_option,
     print_json,
+    print_on_stderr,
     print_text,
     readable_errors,
     refuse_existing,
@@ -110,6 +111,9 @@ def optimize(
         for line in describe_changes(report.changes):
             click.echo(line)
     _print(model, output, optimized, report)
+    if opset is not None and optimized.opset_imports.get("", opset) > opset:
+        newer = f"{model} imports operator set {optimized.opset_imports['']}, which is newer than {opset}"
+        print_on_stderr(f"warning: {newer}: --opset only raises it", "yellow")
 
 
 def _optimized(

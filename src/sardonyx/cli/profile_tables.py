@@ -54,7 +54,7 @@ def print_report(model: str, report: Report, roofline: Roofline, top: int, unrec
     print_text(f"steps {report.steps_ms:.{places}f} ms, outside of them {outside:.{places}f} ms ({outside / report.run_ms:.1%})")
     if unrecorded_ms is not None:
         print_text(f"a run that is not recorded takes {unrecorded_ms:.{places}f} ms{_cost(report, unrecorded_ms, places)}")
-    if flops:
+    if flops and sum(step.ms for step in report.steps if step.flops is not None) > report.run_ms / 2:
         click.echo(f"{flops / 1e9:.3g} GFLOP at {flops / report.run_ms / 1e6:.3g} GFLOP/s")
     print_text(_machine(roofline))
     groups: dict[tuple[str, str], list[Step]] = collections.defaultdict(list)

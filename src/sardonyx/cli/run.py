@@ -13,6 +13,7 @@ import numpy as np
 
 from sardonyx.cli.completions import ModelPath
 from sardonyx.cli.console import (
+    fail,
     force_option,
     json_option,
     open_session,
@@ -74,6 +75,8 @@ def run(
     as_json: bool,
 ) -> None:
     """Run MODEL once, or more often with --repeat, and show its outputs."""
+    if output_dir is not None and output_dir.exists() and not output_dir.is_dir():
+        fail(f"--output-dir takes a folder, and {str(output_dir)!r} is a file")
     with readable_errors():
         session = open_session(model, provider_names, options)
         feed = make_feed(session, inputs, dims, ranges, seed if random else None)

@@ -54,10 +54,13 @@ def _unknown(model: Model, name: str) -> str:
                 f"{name!r} is a value inside {place_of(node)}, computed as often as that runs its body; only values of the main "
                 "graph are given out: make it an output of the body and of the node"
             )
+    outputs = [value.name for value in model.graph.outputs]
+    made = next(([value.name for value in node.outputs if value.name] for node in model.graph if node.name == name), None)
+    if made:
+        return f"{name!r} is a node; name what it makes: {' or '.join(map(repr, made))}; the outputs of the model are {outputs}"
     with without_fork():
         import difflib  # which only messages need
 
     near = difflib.get_close_matches(name, list(_values(model)), _MOST_HINTS)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    outputs = [value.name for value in model.graph.outputs]
     return f"there is no output {name!r}, nor another value of this name; the outputs are {outputs}{hint}"

@@ -18,9 +18,14 @@ import sardonyx as ort
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.session.profiling import profiler as module
 from sardonyx.session.profiling.profiler import Profiler
+from sardonyx.session.profiling.report import read_profile
 from sardonyx.trace import observe
 
 TEXT = "graph(x: float[n, 3]) -> (y: float[n, 3]) {\nw: float[3, 3] = ... 1\na = MatMul(x, w) @product\ny = Exp(a) @end\n}"
+_LOOP = """graph(x: float[128, 128], n: int64[]) -> (y: float[128, 128]) {
+    go: bool[] = true
+    y = Loop(n, go, x) {body = graph(i: int64[], c: bool[], a: float[128, 128]) -> (c, b) { b = Tanh(a) }}
+}"""
 FEED = {"x": np.ones((2, 3), np.float32)}
 
 
@@ -31,6 +36,12 @@ def _session(folder: Path, source: Any = None) -> ort.InferenceSession:
     return ort.InferenceSession(
         source or to_bytes(model(TEXT)), options, providers=[DeviceProvider({"Exp"}), "ReferenceExecutionProvider"]
     )
+
+
+def _options(folder: Path) -> ort.SessionOptions:
+    options = ort.SessionOptions()
+    options.enable_profiling, options.profile_file_prefix = True, str(folder / "p_")
+    return options
 
 
 def _events(path: str) -> list[dict[str, Any]]:
@@ -186,6 +197,33 @@ def test_steps_add_up_to_their_partition(tmp_path: Path) -> None:
     steps = np.array([event["dur"] for event in events if event["cat"] == "Node"]).reshape(20, 3).sum(axis=1)
     assert np.max(steps / whole) <= 1 + 1e-9
     assert np.max(steps / whole) > 0.95
+
+
+@pytest.mark.parametrize("provider", ["CPUExecutionProvider", "ReferenceExecutionProvider"])
+def test_steps_of_a_loop_add_up_to_the_run(tmp_path: Path, provider: str) -> None:
+    """Within 5 %, in a run that nothing interrupts, and never to more; what the body takes around its steps is the loop's."""
+    session = ort.InferenceSession(to_bytes(model(_LOOP)), _options(tmp_path), providers=[provider])
+    for _ in range(9):
+        session.run(None, {"x": np.ones((128, 128), np.float32), "n": np.array(100)})
+    events = _events(session.end_profiling())
+    ends = [(event["ts"], event["ts"] + event["dur"]) for event in events if event["name"] == "model_run"]
+    reports = [read_profile([event for event in events if begin <= event["ts"] <= end], "p") for begin, end in ends]
+    parts = [report.steps_ms / report.run_ms for report in reports]
+    assert 0.95 < max(parts) <= 1 + 1e-6
+
+
+def test_a_step_of_a_loop_says_how_often_it_ran(tmp_path: Path) -> None:
+    """Its bytes are those of all iterations; the loop's own steps move none, and what never ran is no event."""
+    session = ort.InferenceSession(to_bytes(model(_LOOP)), _options(tmp_path))
+    session.run(None, {"x": np.ones((128, 128), np.float32), "n": np.array(7)})
+    events = [event["args"] for event in _events(session.end_profiling()) if event["cat"] == "Node"]
+    (body,) = [said for said in events if said["fused"] == "Tanh"]
+    assert (body["repeats"], body["bytes"]) == (7, 7 * 2 * 4 * 128 * 128)
+    assert not [said for said in events if said["fused"] == "Loop" and "bytes" in said]
+    session = ort.InferenceSession(to_bytes(model(_LOOP)), _options(tmp_path))
+    session.run(None, {"x": np.ones((128, 128), np.float32), "n": np.array(0)})
+    events = [event["args"] for event in _events(session.end_profiling()) if event["cat"] == "Node"]
+    assert "Tanh" not in [said["fused"] for said in events]
 
 
 def test_a_folder_that_is_gone_is_no_noise(tmp_path: Path) -> None:

@@ -42,3 +42,10 @@ def test_a_run_is_divided_by_its_programs() -> None:
 def test_a_run_without_programs_is_all_before_them() -> None:
     """A model that gives out its inputs has none."""
     assert outside_us((5, 25), [], 0) == (20, 0, 0, 0)
+
+
+def test_what_a_body_takes_around_its_steps_is_its_loops() -> None:
+    """The programs of a run itself keep theirs."""
+    body = [_event(3, 1) | {"cat": "Node"}, _event(2, 4) | {"cat": "Partition"}]
+    events = [*body, _event(1, 8) | {"cat": "Node"}, _event(0, 10) | {"cat": "Partition"}]
+    assert own_us(events) == [1, 0, 7, 2]

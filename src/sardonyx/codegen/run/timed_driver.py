@@ -1,9 +1,9 @@
 """The driver that reads the clock between steps: a second function, so that runs which nobody times pay nothing.
 
-times: seconds, nanoseconds, now | seconds, nanoseconds, spent | …      three words before the first step, and three after each
+times: seconds, nanoseconds, now, 0 | seconds, nanoseconds, spent, count | …      four words before the first step, four after each
 
-What a step has spent, in nanoseconds, is summed over the times that it ran: a loop runs its steps often. `now` is the clock's last
-time, in nanoseconds.
+What a step has spent, in nanoseconds, is summed over the times that it ran, which are counted: a loop runs its steps often. `now`
+is the clock's last time, in nanoseconds.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _OF_PAIRS = ("driver_run_pair", "driver_resume_pair")
 """The functions of a pair of addresses."""
 _CLOCKS = {"linux": 1, "darwin": 8}
 """System -> the clock that `time.perf_counter_ns` reads: CLOCK_MONOTONIC (linux/time.h), CLOCK_UPTIME_RAW (macOS' time.h)."""
-_SECONDS, _NANOSECONDS, _SPENT = range(3)
-_WORDS = 3
+_SECONDS, _NANOSECONDS, _SPENT, _COUNT = range(4)
+_WORDS = 4
 _BILLION = 1_000_000_000
 
 
@@ -73,6 +73,9 @@ class TimedDriver:
     def in_line(times: Array) -> Array:
         """Return the times of a run as if steps had run one after another, each for as long as it took in all.
 
+        The result is int64 (steps + 1, 3): when the first step began and when each ended, in seconds and nanoseconds, then how
+        often it ran, 0 in the first row.
+
         Args:
             times: of `new_times`, after the run.
         """
@@ -81,7 +84,7 @@ class TimedDriver:
             raise ValueError("the times are no part of what the driver writes; give those of new_times")
         first = words[0, _SECONDS] * _BILLION + words[0, _NANOSECONDS]
         ends = first + np.concatenate([[0], np.cumsum(words[1:, _SPENT])])
-        return np.stack([ends // _BILLION, ends % _BILLION], axis=1)
+        return np.stack([ends // _BILLION, ends % _BILLION, words[:, _COUNT]], axis=1)
 
     def native(self, table: StepTable, steps: int, *, in_line: bool) -> TimedTable:
         """Return how machine code runs a table of so many steps, as `Driver.native` does.
@@ -155,4 +158,5 @@ def _write_stamp(clock: int, b: Function, number: Operand) -> None:
     now = place.load(_SECONDS) * _BILLION + place.load(_NANOSECONDS)
     if isinstance(number, Register):
         place.store(place.load(_SPENT) + (now - times.load(_SPENT)), _SPENT)
+        place.store(place.load(_COUNT) + 1, _COUNT)
     times.store(now, _SPENT)

@@ -173,16 +173,26 @@ def _with_executor(span: _Span) -> tuple[_Span, ...]:
 
 def _spans(run: _ProgramRun) -> Iterator[_Span]:
     names, details = run.program.step_names, run.program.step_details(run.symbols)
-    times_ns = [_SECOND_NS * seconds + rest for seconds, rest in run.times.tolist()]
+    times_ns = [_SECOND_NS * seconds + rest for seconds, rest in run.times[:, :2].tolist()]
+    counts = run.times[1:, 2].tolist() if run.times.shape[1] > 2 else [1] * len(times_ns)
     memory = _memory(run.scratch_bytes)
-    for name, said, start_ns, end_ns in zip(names, details, times_ns, times_ns[1:], strict=False):
-        said = {**said, **memory, **_scheduling(run.thread, start_ns, end_ns)}
-        yield _Span("Node", name, start_ns, end_ns, run.thread, said)
+    for name, said, start_ns, end_ns, count in zip(names, details, times_ns, times_ns[1:], counts, strict=False):
+        if count:
+            said = {**_repeated(said, count), **memory, **_scheduling(run.thread, start_ns, end_ns)}
+            yield _Span("Node", name, start_ns, end_ns, run.thread, said)
     if not run.is_native:
         yield _Span("Partition", run.program.name, run.start_ns, run.end_ns, run.thread, run.program.details)
         return
     yield _Span("Partition", run.program.name, times_ns[0], times_ns[-1], run.thread, run.program.details)
     yield from _with_executor(_Span("Session", "model_run", run.start_ns, run.end_ns, run.thread, {}))
+
+
+def _repeated(said: Mapping[str, object], count: int) -> Mapping[str, object]:
+    """Return the details of a step that ran so often in one run: its operations and bytes are those of all times together."""
+    if count == 1:
+        return said
+    totals = {key: value * count for key in ("flops", "bytes") if isinstance(value := said.get(key), int)}
+    return {**said, **totals, "repeats": count}
 
 
 def _memory(scratch_bytes: int) -> dict[str, object]:

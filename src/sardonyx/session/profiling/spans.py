@@ -21,18 +21,27 @@ Span: TypeAlias = tuple[float, float]
 def own_us(events: Sequence[Mapping[str, Any]]) -> list[float]:
     """Return for each event its duration less those of the events that lie in it, in its thread; O(events log events).
 
+    What the program of a body (`cat` is Partition) takes around its steps is counted to the step that runs the body, such as a
+    loop, and not to the program, which has 0 then.
+
     Args:
-        events: with `ts`, `dur` and, where there are several threads, `tid`, in microseconds; Any, as they come from JSON.
+        events: with `ts`, `dur`, `cat` and, where there are several threads, `tid`, in microseconds; Any, as they come from JSON.
     """
     own = [float(event["dur"]) for event in events]
     order = sorted(range(len(events)), key=lambda place: _order(events[place], place))
     around: list[int] = []
+    bodies: list[tuple[int, int]] = []
     for place in order:
         while around and not _lies_in(events[place], events[around[-1]]):
             around.pop()
         if around:
             own[around[-1]] -= events[place]["dur"]
+            if events[place].get("cat") == "Partition" and events[around[-1]].get("cat") == "Node":
+                bodies.append((place, around[-1]))
         around.append(place)
+    for body, step in bodies:
+        own[step] += own[body]
+        own[body] = 0.0
     return own
 
 

@@ -18,6 +18,8 @@ __all__ = ["NodeFacts", "StepFacts", "facts_of_nodes", "steps_of"]
 
 _PICKS = frozenset(("Gather", "GatherElements", "GatherND", "GatherBlockQuantized", "Slice", "Split", "Compress"))
 """Operators that read only the elements that they copy."""
+_DECIDES = frozenset(("If", "Loop", "Scan"))
+"""Operators whose own steps say which step follows, on which memory, and move no elements."""
 Tensor: TypeAlias = tuple[DataType, Shape]
 
 
@@ -68,14 +70,18 @@ class StepFacts:
             "kernel": info.kernel,
             "nodes": [node.name for node in self.nodes],
             "original_nodes": list(dict.fromkeys(name for node in self.nodes for name in node.origins)),
-            "bytes": self._traffic(symbols),
         }
-        flops = self._flops(symbols)
-        return facts if flops is None else {**facts, "flops": flops}
+        counts = {"bytes": self._traffic(symbols), "flops": self._flops(symbols)}
+        return facts | {key: count for key, count in counts.items() if count is not None}
 
-    def _traffic(self, symbols: Mapping[str, int]) -> int:
-        """Return the bytes that it reads and writes; of a tensor that it picks from, no more than it writes."""
+    def _traffic(self, symbols: Mapping[str, int]) -> int | None:
+        """Return the bytes that it reads and writes; of a tensor that it picks from, no more than it writes.
+
+        None for the steps of control flow.
+        """
         info = self.info
+        if _DECIDES.issuperset(info.operators):
+            return None
         written = _bytes(info.outputs, symbols)
         read = [_bytes([tensor], symbols) for tensor in (*info.inputs, *info.constants)]
         picks = not _PICKS.isdisjoint(info.operators)
