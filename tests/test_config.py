@@ -106,7 +106,8 @@ def test_limits_that_no_variable_sets() -> None:
         "nodes": 2_000_000,
         "fold_bytes": 16 << 20,
         "fold_growth_bytes": 4 << 20,
-        "fold_seconds": 2.0,
+        "fold_in_place_bytes": 1 << 30,
+        "fold_seconds": 10.0,
         "rank": 64,
     }
 

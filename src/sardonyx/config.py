@@ -120,11 +120,13 @@ class Limits:
     function_nodes: int = 100_000
     """Nodes after functions are inlined that are allowed however few the file has."""
     fold_bytes: int = 16 << 20
-    """Largest constant that folding may create."""
+    """Largest constant that folding may create from smaller ones, or copy."""
+    fold_in_place_bytes: int = 1 << 30
+    """Largest constant that folding may compute from what takes as many bytes."""
     fold_growth_bytes: int = 4 << 20
     """By how many bytes folding may make one model larger; conversions of weights to wider types do not count."""
-    fold_seconds: float = 2.0
-    """How long the folding of one model may evaluate nodes."""
+    fold_seconds: float = 10.0
+    """Processor time for which the folding of one model may evaluate nodes; what it leaves takes as long in each run."""
     rank: int = 64
     """Most dimensions of a tensor, as in NumPy."""
 

@@ -46,9 +46,11 @@ class Context:
     keeps_patterns: bool = False
     """Whether what other tools look for in a graph stays as it is: level BASIC is all that the model is optimized to."""
     fold_seconds: float = LIMITS.fold_seconds
-    """How much longer folding may evaluate nodes; each evaluation counts it down."""
+    """For how much processor time folding may still evaluate nodes; each evaluation counts it down."""
     fold_bytes: int = LIMITS.fold_bytes
-    """The largest constant that folding may make."""
+    """The largest constant that folding may make from smaller ones, or copy."""
+    fold_in_place_bytes: int = LIMITS.fold_in_place_bytes
+    """The largest constant that folding may compute from what takes as many bytes."""
     fold_growth_bytes: int = LIMITS.fold_growth_bytes
     """By how much folding may still make the model larger; each constant that is larger than what it is made of counts it down."""
 

@@ -214,8 +214,9 @@ def optimize(
         records: whether the report lists every change.
         loops: 0 never goes through BASIC again after a higher level, 1 does where that changed something, 2 repeats the higher
             levels too.
-        fold_seconds: how long folding may evaluate; `LIMITS.fold_seconds` by default.
-        fold_bytes: the largest constant that folding may make; `LIMITS.fold_bytes` by default.
+        fold_seconds: for how much processor time folding may evaluate; `LIMITS.fold_seconds` by default.
+        fold_bytes: the largest constant that folding may make; by default `LIMITS.fold_bytes`, and `LIMITS.fold_in_place_bytes`
+            for arithmetic that makes no more than it reads.
         tracer: follows the rules that match around one node.
 
     Returns:
@@ -229,7 +230,8 @@ def optimize(
     check_names(disabled, [*(rule.name for rule in extra_rules), *(item.name for item in extra_passes)])
     context = Context(evaluate)
     context.fold_seconds = context.fold_seconds if fold_seconds is None else fold_seconds
-    context.fold_bytes = context.fold_bytes if fold_bytes is None else fold_bytes
+    if fold_bytes is not None:
+        context.fold_bytes = context.fold_in_place_bytes = fold_bytes
     report = Report(_level(level), len(model.graph))
     context.keeps_patterns = report.level is Level.BASIC
     items = (*known_items(), *extra_rules, *extra_passes)

@@ -12,6 +12,7 @@ from sardonyx.dtypes import Array, DataType, bit_width
 from sardonyx.errors import SardonyxError
 from sardonyx.ir import Graph, Model, Node, Tensor, TensorType, Value
 from sardonyx.ops.schema import place_of
+from sardonyx.optimize.agreement import MOVING
 from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import RANDOM, Names, overridable_values, take_over
 from sardonyx.optimize.helpers.inline_branch import inline_branch
@@ -38,10 +39,12 @@ class _FoldConstants:
         If with a constant condition               ->  the nodes of the branch that is taken
 
     Left alone: operators that draw random numbers; QuantizeLinear and DequantizeLinear, which providers fuse with what is around
-    them; other nodes with subgraphs; operators of unknown domains; what would exceed `context.fold_bytes`, or grow more than
-    `GROWTH` times beyond `SMALL_BYTES` (Expand, Tile, Range, ConstantOfShape), or is of unknown size, or would make the model
-    grow by more than is left of `context.fold_growth_bytes`; what the evaluator refuses, or all evaluation once
-    `context.fold_seconds` are used up; an Identity that gives an output its name.
+    them; other nodes with subgraphs; operators of unknown domains; what would exceed `context.fold_bytes`, or
+    `context.fold_in_place_bytes` where arithmetic makes no more than it reads (weights that are standardized or scaled), or grow
+    more than `GROWTH` times beyond `SMALL_BYTES` (Expand, Tile, Range, ConstantOfShape), or is of unknown size, or would make
+    the model grow by more than is left of `context.fold_growth_bytes`; what the evaluator refuses, or all evaluation once
+    `context.fold_seconds` of the thread's processor time are used up, whatever else the machine does; an Identity that gives an
+    output its name.
 
     Holds before: nodes in topological order, functions inlined, shapes inferred since the last change for the best effect.
     Cost: O(nodes) and the evaluations.
@@ -140,10 +143,11 @@ class _Folding:
             inputs.append(None if value is None else self._constant(value))
             if inputs[-1] is None and value is not None:
                 return None
-        if not self._fits(node, [tensor for tensor in inputs if tensor is not None]):
+        most_bytes = self._most_bytes(node)
+        if not self._fits(node, [tensor for tensor in inputs if tensor is not None], most_bytes):
             event("fold.decline", node=node.name, operator=node.op_type, reason="the result is too large, or its size is unknown")
             return None
-        start = time.perf_counter()
+        start = time.thread_time()
         try:
             with np.errstate(all="ignore"):
                 results = evaluate(node, [None if tensor is None else tensor.numpy() for tensor in inputs])
@@ -152,23 +156,32 @@ class _Folding:
             event("fold.decline", node=node.name, operator=node.op_type, reason=str(error))
             return None
         finally:
-            self._context.fold_seconds -= time.perf_counter() - start
-        arrays = _checked(node, results, self._context.fold_bytes)
+            self._context.fold_seconds -= time.thread_time() - start
+        arrays = _checked(node, results, most_bytes)
         self._context.fold_growth_bytes -= 0 if arrays is None else _growth(node, inputs, sum(array.nbytes for array in arrays))
         return arrays
 
-    def _fits(self, node: Node, inputs: Sequence[Tensor]) -> bool:
+    def _most_bytes(self, node: Node) -> int:
+        """Return how large a result of `node` may be.
+
+        Copies of large constants cost more than they save, where the constants themselves stay; a view takes no memory.
+        """
+        return self._context.fold_bytes if node.op_type in _COPYING else self._context.fold_in_place_bytes
+
+    def _fits(self, node: Node, inputs: Sequence[Tensor], most_bytes: int) -> bool:
         """Return whether the result is known to be no larger than allowed, before it is computed."""
         made_bytes = 0
         for value in node.outputs:
-            size = _size_bytes(value, self._context.fold_bytes)
+            size = _size_bytes(value, most_bytes)
             if size is None:
                 return node.op_type not in _INFLATING and sum(tensor.size for tensor in inputs) <= _FEW_ELEMENTS
             made_bytes += size
         read_bytes = sum(tensor.size_bytes for tensor in inputs)
         if _growth(node, inputs, made_bytes) > self._context.fold_growth_bytes:
             return False
-        return made_bytes <= self._context.fold_bytes and made_bytes <= max(SMALL_BYTES, GROWTH * read_bytes)
+        if made_bytes > (most_bytes if made_bytes <= read_bytes else self._context.fold_bytes):
+            return False
+        return made_bytes <= max(SMALL_BYTES, GROWTH * read_bytes)
 
     def _replace(self, node: Node, arrays: Sequence[Array]) -> None:
         """Put initializers in the place of the outputs in use and remove the node."""
@@ -217,6 +230,7 @@ def _growth(node: Node, inputs: Sequence[Tensor | None], made_bytes: int) -> int
     return max(0, made_bytes - sum(tensor.size_bytes for tensor in inputs if tensor is not None))
 
 
+_COPYING = MOVING - {"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"}
 _INFLATING = frozenset(
     ["CenterCropPad", "ConstantOfShape", "Einsum", "Expand", "EyeLike", "OneHot", "Pad", "Range", "Resize", "Tile", "Upsample"]
 )

@@ -58,10 +58,10 @@ FOLD_BYTES: Option[int | None] = Option(
     "optimization.constant_folding_max_output_size_in_bytes",
     SIZE_BYTES,
     None,
-    "the largest constant that folding makes; 16 MiB by default",
+    "the largest constant that folding makes; by default 16 MiB, and 1 GiB for arithmetic that makes no more than it reads",
 )
 FOLD_SECONDS: Option[float | None] = Option(
-    "optimization.constant_folding_max_seconds", SECONDS, None, "how long folding may compute; 2 s by default"
+    "optimization.constant_folding_max_seconds", SECONDS, None, "processor time for which folding may compute; 10 s by default"
 )
 VERIFY = Option("optimization.verify", FLAG, False, "`verify`")
 VERIFY_FOLDER = Option("optimization.verify_folder", PATH, "", "where models are saved that show what is wrong with a rule or pass")
