@@ -133,6 +133,18 @@ def test_a_package_is_written_around_a_model(tmp_path: Path, name: str) -> None:
     assert [item.name for item in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.parametrize("kind", ["file", "bytes"])
+def test_large_weights_of_a_small_archive_are_read(tmp_path: Path, kind: str) -> None:
+    """Of one that is not compressed, which is in memory as a whole."""
+    text = "graph(x: float[n, 4]) -> (y: float[n, 9000]) { w: float[4, 9000] = ... 3\n y = MatMul(x, w) }"
+    model, path = parse_model(f"opset 21\n{text}"), tmp_path / "m.zip"
+    save(model, path)
+    feed, plain = {"x": np.eye(4, dtype=np.float32)}, tmp_path / "m.onnx"
+    save(model, plain)
+    found = ort.InferenceSession(path if kind == "file" else path.read_bytes()).run(None, feed)
+    assert found[0].tobytes() == ort.InferenceSession(plain).run(None, feed)[0].tobytes()
+
+
 def test_other_archives_and_folders_are_no_packages(tmp_path: Path) -> None:
     """Without a manifest."""
     (tmp_path / "f").mkdir()

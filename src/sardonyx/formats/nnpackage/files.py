@@ -151,6 +151,8 @@ class _Archive:
         offset = start + _LOCAL_HEADER.size + name_bytes + extra_bytes
         if signature != b"PK\3\4" or member.compress_size != member.file_size or offset + member.file_size > len(self._content):
             raise zipfile.BadZipFile(f"its {member.file_size} bytes at byte {offset} are not in the archive")
+        if isinstance(self._content, MemoryContent):
+            return MemoryContent(self._content.read(offset, member.file_size), is_copy=self._content.is_copy)
         return _Slice(self._content, offset, member.file_size)
 
     def _inflated(self, member: zipfile.ZipInfo) -> Content:
