@@ -35,7 +35,7 @@ def test_what_is_no_string_is_refused_among_strings():
     """Whoever looks up what a user gave has to make texts of it first."""
     table = table_of(np.array(["a"], object))
     for element in (1, 1.5, None, b"a", ["a"]):
-        elements = np.empty(1, object)
-        elements[0] = element
+        elements = np.array(["a", ""], object)
+        elements[1] = element
         with pytest.raises(TypeError):
             looked_up(table, elements)

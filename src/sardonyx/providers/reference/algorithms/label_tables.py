@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 
 import numpy as np
@@ -21,27 +22,17 @@ class Table:
     holds_strings: bool
     """Whether the keys are strings; else numbers."""
     by_string: Mapping[str, int]
-    """The place of each string, -1 for others."""
+    """The place of each string."""
     keys: Array
     """The numbers in ascending order, NaN last."""
     places: Array
     """The place of each of `keys`."""
 
 
-class _Places(dict[str, int]):
-    """Places of strings; a class of its own so that no function in Python is called for those that are known."""
-
-    def __missing__(self, key: object) -> int:
-        """Return -1 for a string that is no key; raises TypeError for what is no string."""
-        if not isinstance(key, str):
-            raise TypeError(f"{key!r} is no string")
-        return -1
-
-
 def table_of(keys: Array) -> Table:
     """Return the table of a 1-D array of strings or numbers; of equal keys the last one counts."""
     if keys.dtype.kind == "O":
-        return Table(len(keys), True, _Places((key, place) for place, key in enumerate(keys.tolist())), keys[:0], keys[:0])
+        return Table(len(keys), True, {key: place for place, key in enumerate(keys.tolist())}, keys[:0], keys[:0])
     ordered, last = np.unique(keys[::-1], return_index=True)
     return Table(len(keys), False, {}, ordered, len(keys) - 1 - last)
 
@@ -53,8 +44,11 @@ def looked_up(table: Table, elements: Array) -> Array:
         TypeError: the keys are strings, and an element is none.
     """
     if table.holds_strings:
-        found = map(table.by_string.__getitem__, elements.reshape(-1).tolist())
-        return np.fromiter(found, np.int64, elements.size).reshape(elements.shape)
+        texts = elements.reshape(-1).tolist()
+        found = np.fromiter(map(table.by_string.get, texts, itertools.repeat(-1)), np.int64, len(texts))
+        if (found < 0).any() and not all(issubclass(kind, str) for kind in set(map(type, texts))):
+            raise TypeError(f"{next(text for text in texts if not isinstance(text, str))!r} is no string")
+        return found.reshape(elements.shape)
     if not len(table.keys):
         return np.full(elements.shape, -1, np.int64)
     at = np.searchsorted(table.keys, elements).clip(max=len(table.keys) - 1)

@@ -167,8 +167,8 @@ def one_hot_encoder(
     table, rows = _categories_and_rows(cats_strings, cats_int64s)
     if not table.count or (data.dtype.kind == "O") != table.holds_strings:
         raise InvalidArgument(f"data of type {data.dtype} with {table.count} categories; expected categories of the data's kind")
-    if rows is not None and data.size == 1 and table.holds_strings and zeros:  # a request for one row has no time for arrays
-        row: Array = rows[table.by_string[data.item()]]
+    if rows is not None and data.size == 1 and zeros and isinstance(text := data.item(), str):  # one row has no time for arrays
+        row: Array = rows[table.by_string.get(text, -1)]
         return row.reshape(*data.shape, table.count)
     elements = data if table.holds_strings else _whole(data)
     places = looked_up(table, elements)

@@ -50,7 +50,7 @@ def tokenizer(
     if not x.size:
         return np.empty(x.shape if x.ndim == 1 else (*x.shape, 0), object)
     texts = x.reshape(-1).tolist()
-    tokens = {text: [token for token in _tokens(text, separators, tokenexp) if len(token) >= mincharnum] for text in set(texts)}
+    tokens = {text: _long_enough(_tokens(text, separators, tokenexp), mincharnum) for text in set(texts)}
     cut = [tokens[text] for text in texts]
     if not any(cut):
         return np.empty((*x.shape, 0), object)
@@ -60,6 +60,10 @@ def tokenizer(
     result = np.empty(len(rows) * longest, object)
     result[:] = [token for row in rows for token in (*row, *[pad_value] * (longest - len(row)))]
     return result.reshape(*x.shape, longest)
+
+
+def _long_enough(tokens: Iterable[str], least: int) -> list[str]:
+    return list(filter(None, tokens)) if least == 1 else [token for token in tokens if len(token) >= least]
 
 
 def _tokens(text: str, separators: Sequence[str], expression: str) -> Iterable[str]:
