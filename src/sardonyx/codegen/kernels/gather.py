@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.copies import copy_elements
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import BOOL, I32, I64, Type
+from sardonyx.codegen.emit.types import BOOL, I32, I64, U64, Type
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.lazy_dataclasses import dataclass
 
@@ -128,7 +128,7 @@ def checked_index(b: Function, given: Register, length: Register) -> tuple[Regis
     """Return an index counted from the front, and whether it lies inside an axis of `length`."""
     index = given.to(I64)
     position = b.select(index < 0, index + length, index)
-    return position, (position >= 0) & (position < length)
+    return position, position.to(U64) < length.to(U64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +151,9 @@ class _Line:
 def _gather_line(b: Kernel, line: _Line, begin: Register, end: Register) -> None:
     """Write the elements [begin, end) of a line."""
     if not b.target.has_masks:
-        whole = begin + ((end - begin) & -_TOGETHER)
-        with b.loop(begin, whole, _TOGETHER) as j:
-            _gather_some(b, line, j, _TOGETHER)
-        with b.loop(whole, end) as j:
-            _gather_some(b, line, j, 1)
+        lies_dense = line.stride.eq(1) if line.step is None else line.stride.eq(1) & line.step.eq(0)
+        dense = _Line(line.data, line.indices, line.result, line.length, b.const(I64, 1), line.first)
+        b.branch(lies_dense, lambda: _gather_in_groups(b, dense, begin, end), lambda: _gather_in_groups(b, line, begin, end))
         return
     has_gather = line.data.element.bits >= I32.bits
     for j, span in b.vectors(begin, end, I64, lanes=b.lanes(I32) if has_gather else 1):
@@ -176,6 +174,14 @@ def _gather_line(b: Kernel, line: _Line, begin: Register, end: Register) -> None
 
 
 _TOGETHER = 4
+
+
+def _gather_in_groups(b: Kernel, line: _Line, begin: Register, end: Register) -> None:
+    whole = begin + ((end - begin) & -_TOGETHER)
+    with b.loop(begin, whole, _TOGETHER) as j:
+        _gather_some(b, line, j, _TOGETHER)
+    with b.loop(whole, end) as j:
+        _gather_some(b, line, j, 1)
 
 
 def _gather_some(b: Kernel, line: _Line, begin: Register, count: int) -> None:

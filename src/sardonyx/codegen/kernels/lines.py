@@ -67,6 +67,8 @@ _OUTER, _LINES, _LENGTH, _BLOCK, FIRST_FREE = range(5)
 TASK_ELEMENTS = 1 << 14
 """Elements of one task: large enough to hide its start, small enough to share out."""
 
+_MASKED_BITS = 32
+"""Bits of the least elements that are loaded under a mask by an instruction of a processor where masks are not free."""
 SHORT_ROW = 1024
 """Rows up to this length are folded several at a time: longer ones have enough to do on their own."""
 
@@ -142,7 +144,7 @@ class ReducedStrip(Protocol):
         """
 
     def load(self, source: Pointer, place: VectorPosition) -> Register:
-        """Return the elements of an array of the shape of the tensor at a place."""
+        """Return the elements of an array of the shape of the tensor at a place; what lanes outside it have does not count."""
 
     def position(self, place: VectorPosition, kind: Type) -> Register:
         """Return how far along the fold the lanes of a place are, as integers of type `kind`."""
@@ -203,8 +205,17 @@ class RowStrip:
         return [b.reduce(total.value, lambda low, high: fold.combine(b, low, high)) for total in totals]
 
     def load(self, source: Pointer, place: VectorPosition) -> Register:
-        """Return neighbours of a row."""
-        return source.load(place.offset, place.span)
+        """Return neighbours of a row; where no instruction loads under a mask, lanes of others have any value."""
+        b, span = self._b, place.span
+        if span.mask is None or source.element.bits >= _MASKED_BITS or b.target.has_masks:
+            return source.load(place.offset, span)
+        found = b.variable(b.const(source.element.vector(span.lanes), 0))
+        b.branch(
+            place.offset + span.lanes <= b.param(_OUTER) * self.count,
+            lambda: found.set(source.load(place.offset, span.lanes)),
+            lambda: found.set(source.load(place.offset, span)),
+        )
+        return found.value
 
     def position(self, place: VectorPosition, kind: Type) -> Register:
         """Return the column of each lane."""

@@ -71,6 +71,20 @@ def test_integers(kind: str, op: str) -> None:
 
 @pytest.mark.parametrize("isa", LEVELS)
 @pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
+def test_rows_of_bytes_of_every_length(op: str, isa: str) -> None:
+    """What the loads of a row reach of the next one counts for nothing, even where it is more extreme."""
+    session = cpu_session(_text(op, "n, m", (1,), kind="uint8"), isa=isa)
+    for length in (*range(1, 72), 127, 128, 129):
+        for rows in (1, 2, 3, 33):
+            x = np.full((rows, length), 100, np.uint8)
+            x[::2] = 0 if op == "ReduceMax" else 255
+            x[:, -1] += np.arange(rows, dtype=np.uint8)
+            wanted = x.max(1, keepdims=True) if op == "ReduceMax" else x.min(1, keepdims=True)
+            np.testing.assert_array_equal(session.run(None, {"x": x})[0], wanted)
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
 @pytest.mark.parametrize("kind", ["int8", "uint8"])
 def test_bytes(kind: str, op: str, isa: str) -> None:
     """Rows shorter and longer than a vector of bytes, and columns."""
