@@ -89,6 +89,17 @@ def test_every_plane_is_transposed(engine: Engine, target: Target, size: int) ->
 
 
 @pytest.mark.parametrize("size", list(_ELEMENTS))
+def test_rows_that_share_sets_of_the_cache_are_transposed(engine: Engine, target: Target, size: int) -> None:
+    """Rows a multiple of 512 bytes apart, with whole groups of tiles and without, wider and narrower than a tile."""
+    side = tile_side(target, _ELEMENTS[size])
+    for rows in (1, side - 1, side, 2 * side + 1):
+        for columns in (512 // size, 1024 // size):
+            source = _filled((2, rows, columns), size)
+            for blocks in ({}, {"side": side + 1, "grain": 1}):
+                np.testing.assert_array_equal(_run(engine, f"transpose_{size}", source, 1, **blocks), source.swapaxes(-1, -2))
+
+
+@pytest.mark.parametrize("size", list(_ELEMENTS))
 @pytest.mark.parametrize("streams", _STREAMS)
 def test_a_few_rows_become_the_last_dimension(engine: Engine, target: Target, size: int, streams: int) -> None:
     """(3, W) -> (W, 3), as (C, H, W) becomes (H, W, C)."""

@@ -5,7 +5,14 @@
 
 Elements are moved, not computed with: they are integers of their size. A plane is cut into blocks that fit the first cache, a block
 into square tiles that fit the registers: a tile is loaded row by row, transposed by shuffles, and stored row by row. What is left
-at the edges is moved under masks where masks are free, else element by element.
+at the edges is moved under masks where masks are free; elsewhere the last tile begins before the end of those before it, and
+planes that are narrower than a tile are cut into tiles of half its side, a quarter of it and so on:
+
+    7 rows, 9 columns, side 4      [0 … 3] [4 … 7]       in each direction
+                                         [5 … 8]
+
+There, tiles that share lines of the cache are moved one after another where rows lie a power of two apart: such rows share sets
+of the cache, which hold only a few of their lines.
 
 Where a plane has only a few rows or columns, which lie side by side, tiles would be mostly empty: `write_interleave` and
 `write_deinterleave` move whole vectors instead, for a number of streams that is baked in.
@@ -34,6 +41,8 @@ _LANE_BITS = 128
 """Shuffles within this width are fast on every processor."""
 _LINE_BITS = 512
 """A line of the cache."""
+_SHARED_SETS_BITS = 8 * 512
+"""Of rows that lie a multiple of it apart, a first cache of 64 sets and 8 ways holds no line each for a whole block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +111,9 @@ def write_transpose(module: Module, symbol: str, element: Type) -> None:
     with module.kernel(symbol) as b:
         for source, result, block in _blocks(b, element):
             plane = _Plane(b, source, result, b.param(_ROW_STRIDE), b.param(_COLUMN_STRIDE))
-            if side * element.bits < _LINE_BITS:
+            if not b.target.has_masks:
+                _move_overlapping(plane, block, side, _LINE_BITS // element.bits)
+            elif side * element.bits < _LINE_BITS:
                 _move_block(plane, block, side)
             else:
                 begins_at_lines = (plane.column_stride % (_LINE_BITS // element.bits)).eq(0)
@@ -117,6 +128,40 @@ def _move_block(plane: _Plane, block: _Block, side: int) -> None:
         _move_tile(plane, i, j, side)
     _move_edge(plane, block.row, whole_rows, whole_columns, block.last_column, side)
     _move_edge(plane, whole_rows, block.last_row, block.column, block.last_column, side)
+
+
+def _move_overlapping(plane: _Plane, block: _Block, side: int, group: int) -> None:
+    """Move a block by tiles of `side`, or of fewer where it is narrower; as many next to each other as have `group` elements."""
+    b = plane.b
+    if side == 1:
+        with b.loop(block.column, block.last_column) as j, b.loop(block.row, block.last_row) as i:
+            plane.result.store(plane.source.load(i * plane.row_stride + j), j * plane.column_stride + i)
+        return
+    last_i, last_j = block.last_row - side, block.last_column - side
+    end_i = block.row + ((block.last_row - block.row) & -side)
+    end_j = block.column + ((block.last_column - block.column) & -side)
+
+    def across() -> None:
+        with (
+            b.loop(block.column, end_j, group) as first,
+            b.loop(block.row, end_i, side) as i,
+            b.loop(first, b.min(first + group, end_j), side) as j,
+        ):
+            _move_tile(plane, i, j, side)
+
+    def down() -> None:
+        with b.loop(block.column, end_j, side) as j, b.loop(block.row, end_i, side) as i:
+            _move_tile(plane, i, j, side)
+
+    def tiles() -> None:
+        b.branch((plane.row_stride % (_SHARED_SETS_BITS // plane.source.element.bits)).eq(0), across, down)
+        with b.when(end_j < block.last_column), b.loop(block.row, end_i, side) as i:
+            _move_tile(plane, i, last_j, side)
+        with b.when(end_i < block.last_row), b.loop(block.column, block.last_column, side) as j:
+            _move_tile(plane, last_i, b.min(j, last_j), side)
+
+    fits = (last_i >= block.row) & (last_j >= block.column)
+    b.branch(fits, tiles, partial(_move_overlapping, plane, block, side // 2, group))
 
 
 def write_interleave(module: Module, symbol: str, element: Type, streams: int) -> None:
@@ -243,10 +288,6 @@ def _move_tile(plane: _Plane, i: Register, j: Register, side: int) -> None:
 
 def _move_edge(plane: _Plane, row: Register, last_row: Register, column: Register, last_column: Register, side: int) -> None:
     b = plane.b
-    if not b.target.has_masks:
-        with b.loop(column, last_column) as j, b.loop(row, last_row) as i:
-            plane.result.store(plane.source.load(i * plane.row_stride + j), j * plane.column_stride + i)
-        return
     with b.loop(column, last_column, side) as j, b.loop(row, last_row, side) as i:
         _move_masked_tile(plane, i, j, b.min(last_row - i, side), b.min(last_column - j, side), side)
 
