@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from support.quantizing import PRODUCTS, numbers, operators, relative_error, saved
 
@@ -13,9 +14,11 @@ import sardonyx as ort
 from sardonyx.errors import InvalidArgument
 from sardonyx.quantization.matmul_nbits_quantizer import (
     DefaultWeightOnlyQuantConfig,
+    GPTQWeightOnlyQuantConfig,
     HQQWeightOnlyQuantConfig,
     KQuantWeightOnlyQuantConfig,
     MatMulNBitsQuantizer,
+    RTNWeightOnlyQuantConfig,
 )
 from sardonyx.quantization.quant_utils import QuantFormat
 
@@ -108,3 +111,56 @@ def test_configurations_take_their_arguments_in_the_order_of_onnxruntime() -> No
     hqq = HQQWeightOnlyQuantConfig(64, 2, 1, QuantFormat.QOperator, ("MatMul",), (("MatMul", 0),))
     assert (hqq.block_size, hqq.bits, hqq.axis, hqq.op_types_to_quantize) == (64, 2, 1, ("MatMul",))
     assert (hqq.is_symmetric, hqq.accuracy_level, hqq.quant_axes) == (False, None, (("MatMul", 0),))
+
+
+def _blocks_of(tmp_path: Path, **options: Any) -> dict[str, dict[str, Any]]:
+    proto = onnx.load(_quantized(tmp_path, **options))
+    return {
+        node.name: {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
+        for node in proto.graph.node
+        if node.op_type == "MatMulNBits"
+    }
+
+
+@pytest.mark.parametrize("kind", [RTNWeightOnlyQuantConfig, KQuantWeightOnlyQuantConfig])
+def test_blocks_and_bits_are_the_quantizers_unless_a_configuration_says_them(tmp_path: Path, kind: Any) -> None:
+    """As with onnxruntime's tool, whose configurations of these algorithms have none."""
+    outer = _blocks_of(tmp_path, block_size=32, bits=8, accuracy_level=4, algo_config=kind())
+    assert {(item["block_size"], item["bits"], item["accuracy_level"]) for item in outer.values()} == {(32, 8, 4)}
+    inner = _blocks_of(tmp_path, block_size=32, bits=8, algo_config=kind(block_size=16, bits=4))
+    assert {(item["block_size"], item["bits"]) for item in inner.values()} == {(16, 4)}
+
+
+def test_rounding_to_nearest_is_that_of_the_default(tmp_path: Path) -> None:
+    """Unless a part of the range of a weight is cut off."""
+    feed, runs = next(numbers()), []
+    for config in (None, RTNWeightOnlyQuantConfig(), RTNWeightOnlyQuantConfig({"w": 0.5})):
+        path = _quantized(tmp_path, block_size=16, bits=8, algo_config=config)
+        runs.append(ort.InferenceSession(path).run(None, feed)[0])
+    np.testing.assert_array_equal(runs[0], runs[1])
+    assert np.abs(runs[0] - runs[2]).max() > 0.1
+
+
+def test_a_node_may_have_bits_and_blocks_of_its_own(tmp_path: Path) -> None:
+    """As in onnxruntime's `customized_weight_config`; a scheme that does not exist is refused."""
+    own = {"first": {"bits": 8, "group_size": 32, "scheme": "sym"}}
+    found = _blocks_of(tmp_path, block_size=16, algo_config=RTNWeightOnlyQuantConfig(customized_weight_config=own))
+    assert {(name, item["bits"], item["block_size"]) for name, item in found.items()} == {("first_Q8", 8, 32), ("second_Q4", 4, 16)}
+    with pytest.raises(InvalidArgument, match='the scheme is "sym" or "asym", got "both"|got \'both\''):
+        _quantized(tmp_path, algo_config=RTNWeightOnlyQuantConfig(customized_weight_config={"first": {"scheme": "both"}}))
+
+
+@pytest.mark.parametrize("options", [{}, {"actorder": True}, {"mse": True}])
+def test_calibration_data_makes_errors_smaller(tmp_path: Path, options: dict[str, Any]) -> None:
+    """Of the results on that data, beside rounding to nearest; the operators are those of the default."""
+    nearest = relative_error(saved(PRODUCTS, tmp_path), _quantized(tmp_path, bits=2, block_size=16), numbers)
+    config = GPTQWeightOnlyQuantConfig(numbers(), **options)
+    path = _quantized(tmp_path, bits=2, block_size=16, algo_config=config)
+    assert operators(path)["MatMulNBits"] == 2
+    assert relative_error(tmp_path / "float.onnx", path, numbers) < nearest
+
+
+def test_gptq_without_data_is_refused(tmp_path: Path) -> None:
+    """The message names the argument."""
+    with pytest.raises(InvalidArgument, match="calibration_data_reader"):
+        _quantized(tmp_path, algo_config=GPTQWeightOnlyQuantConfig())

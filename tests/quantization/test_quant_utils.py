@@ -7,6 +7,7 @@ import pytest
 
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
+from sardonyx.quantization import quant_utils
 from sardonyx.quantization.quant_utils import Grid, QuantType, compute_scale_zp, grid_of_range, grid_of_weights, limits_of
 
 
@@ -98,3 +99,38 @@ def test_types_have_names_and_numbers() -> None:
         QuantType.from_string("int8")
     with pytest.raises(InvalidArgument, match="float8"):
         _ = QuantType.QFLOAT8E4M3FN.dtype
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("kind", [DataType.INT8, DataType.UINT8, DataType.INT16, DataType.UINT16, DataType.INT4, DataType.UINT4])
+def test_arrays_are_quantized_as_by_onnxruntimes_helpers(kind: DataType, symmetric: bool) -> None:
+    """Zero point, scale and codes are equal."""
+    peer = pytest.importorskip("onnxruntime.quantization.quant_utils")
+    array = np.random.default_rng(3).normal(size=(7, 5)).astype(np.float32)
+    found, wanted = quant_utils.quantize_data(array, int(kind), symmetric), peer.quantize_data(array, int(kind), symmetric)
+    for own, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(np.asarray(own, np.float64), np.asarray(other, np.float64))
+    ends = quant_utils.get_qmin_qmax_for_qType(int(kind), symmetric=symmetric)
+    assert [int(item) for item in ends] == [int(item) for item in peer.get_qmin_qmax_for_qType(int(kind), symmetric=symmetric)]
+    assert quant_utils.get_qrange_for_qType(int(kind), symmetric=symmetric) == int(ends[1]) - int(ends[0])
+
+
+def test_a_range_may_be_given_and_codes_cut_off() -> None:
+    """Elements outside of it get its ends."""
+    zero, scale, codes = quant_utils.quantize_data(
+        np.float32([-9, 0, 3, 9]), int(DataType.INT8), True, rmin_override=-1.0, rmax_override=1.0
+    )
+    assert (int(zero), codes.tolist()) == (0, [-128, 0, 127, 127])
+    assert quant_utils.quantize_nparray(int(DataType.INT8), np.float32([-9, 9]), scale, zero, low=-5, high=6).tolist() == [-5, 6]
+
+
+def test_floats_are_no_codes() -> None:
+    """The number is shown."""
+    with pytest.raises(InvalidArgument, match="a type of integers that codes may have, got 1"):
+        quant_utils.quantize_data(np.ones(2, np.float32), 1, True)
+
+
+def test_halves_of_bytes_and_axes() -> None:
+    """The first number is in the low half; an axis from behind is counted from the front."""
+    assert quant_utils.pack_bytes_to_4bit(bytes([1, 2, 0xF3])) == bytearray([0x21, 0x03])
+    assert [quant_utils.normalize_axis(axis, 3) for axis in (-1, 2, 3, -4)] == [(True, 2), (True, 2), (False, 3), (False, -1)]

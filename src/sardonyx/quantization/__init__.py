@@ -21,9 +21,12 @@ from sardonyx.quantization.calibrate import (
 from sardonyx.quantization.layer_errors import LayerError, layer_errors
 from sardonyx.quantization.matmul_nbits_quantizer import (
     DefaultWeightOnlyQuantConfig,
+    GPTQWeightOnlyQuantConfig,
     HQQWeightOnlyQuantConfig,
     KQuantWeightOnlyQuantConfig,
     MatMulNBitsQuantizer,
+    NVAWQWeightOnlyQuantConfig,
+    RTNWeightOnlyQuantConfig,
 )
 from sardonyx.quantization.qdq_config import get_qdq_config
 from sardonyx.quantization.quant_utils import CalibrationMethod, QuantFormat, QuantizationMode, QuantType
@@ -39,17 +42,20 @@ __all__ = [
     "DefaultWeightOnlyQuantConfig",
     "DynamicQuantConfig",
     "EntropyCalibrater",
+    "GPTQWeightOnlyQuantConfig",
     "HQQWeightOnlyQuantConfig",
     "KQuantWeightOnlyQuantConfig",
     "LayerError",
     "MatMulNBitsQuantizer",
     "MinMaxCalibrater",
+    "NVAWQWeightOnlyQuantConfig",
     "ONNXQuantizer",
     "PercentileCalibrater",
     "QDQQuantizer",
     "QuantFormat",
     "QuantType",
     "QuantizationMode",
+    "RTNWeightOnlyQuantConfig",
     "StaticQuantConfig",
     "TensorData",
     "TensorsData",

@@ -1,4 +1,4 @@
-"""Weights of few bits in blocks, for products whose activations stay floats: by rounding to nearest, HQQ or k-quant.
+"""Weights of few bits in blocks, for products whose activations stay floats: by rounding to nearest, HQQ, k-quant or GPTQ.
 
     quantizer = MatMulNBitsQuantizer("model.onnx", bits=4, block_size=32, accuracy_level=4)
     quantizer.process()
@@ -10,8 +10,7 @@ transposes its input, in the first form. Gather of a table becomes GatherBlockQu
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -21,18 +20,31 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Graph, Model, Node, Tensor, Value
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.optimize.edit import Names, overridable_values, tensor_of
-from sardonyx.quantization import hqq, kquant
+from sardonyx.quantization import gptq, hqq, kquant
 from sardonyx.quantization.qdq import drop_unused
 from sardonyx.quantization.quant_utils import QuantFormat
 from sardonyx.quantization.shape_inference import prepared
+from sardonyx.quantization.weight_configs import (
+    DefaultWeightOnlyQuantConfig,
+    GPTQWeightOnlyQuantConfig,
+    HQQWeightOnlyQuantConfig,
+    KQuantWeightOnlyQuantConfig,
+    NVAWQWeightOnlyQuantConfig,
+    RTNWeightOnlyQuantConfig,
+    WeightOnlyQuantConfig,
+    check_config,
+)
 from sardonyx.tools.models import Given, to_proto
 from sardonyx.tools.onnx_model import OnnxModel
 
 __all__ = [
     "DefaultWeightOnlyQuantConfig",
+    "GPTQWeightOnlyQuantConfig",
     "HQQWeightOnlyQuantConfig",
     "KQuantWeightOnlyQuantConfig",
     "MatMulNBitsQuantizer",
+    "NVAWQWeightOnlyQuantConfig",
+    "RTNWeightOnlyQuantConfig",
     "WeightOnlyQuantConfig",
 ]
 
@@ -44,64 +56,6 @@ _FLOATS = (DataType.FLOAT, DataType.FLOAT16)
 _BLOCK_ELEMENTS = 1 << 16
 """Weights that HQQ and k-quant work on at once."""
 _SIGNED, _UNSIGNED = {4: DataType.INT4, 8: DataType.INT8}, {4: DataType.UINT4, 8: DataType.UINT8}
-
-
-@dataclasses.dataclass(slots=True)
-class WeightOnlyQuantConfig:
-    """How weights are rounded."""
-
-    block_size: int = 128
-    """Weights along K that share a scale: a power of 2, at least 16."""
-    is_symmetric: bool = False
-    """Whether blocks have no zero point of their own."""
-    accuracy_level: int | None = None
-    """The attribute of MatMulNBits: 4 lets activations be rounded to 8 bits."""
-    quant_format: QuantFormat = QuantFormat.QOperator
-    """MatMulNBits, or DequantizeLinear and MatMul."""
-    op_types_to_quantize: Sequence[str] | None = None
-    """MatMul, Gather or both; None for MatMul."""
-    quant_axes: Sequence[tuple[str, int]] | None = None
-    """The axis of blocks by operator; MatMul has 0, Gather 1 where nothing is said."""
-    bits: int = 4
-    """Of a code: 2, 4 or 8."""
-    channel_wised_quantize: bool = False
-    """Whether a block is a whole column."""
-
-
-@dataclasses.dataclass(slots=True)
-class DefaultWeightOnlyQuantConfig(WeightOnlyQuantConfig):
-    """Round to nearest between the extremes of each block."""
-
-
-@dataclasses.dataclass(slots=True, init=False)
-class HQQWeightOnlyQuantConfig(WeightOnlyQuantConfig):
-    """Half-quadratic quantization: zero points that are floats, found step by step."""
-
-    axis: int = 1
-    """Accepted: blocks lie along K."""
-
-    def __init__(
-        self,
-        block_size: int = 128,
-        bits: int = 4,
-        axis: int = 1,
-        quant_format: QuantFormat = QuantFormat.QOperator,
-        op_types_to_quantize: Sequence[str] | None = None,
-        quant_axes: Sequence[tuple[str, int]] | None = None,
-        *,
-        is_symmetric: bool = False,
-        accuracy_level: int | None = None,
-        channel_wised_quantize: bool = False,
-    ) -> None:
-        """Take the fields, in onnxruntime's order, and by name those that it has not."""
-        blocks, nodes = (block_size, is_symmetric, accuracy_level), (quant_format, op_types_to_quantize, quant_axes)
-        WeightOnlyQuantConfig.__init__(self, *blocks, *nodes, bits, channel_wised_quantize)
-        self.axis = axis
-
-
-@dataclasses.dataclass(slots=True)
-class KQuantWeightOnlyQuantConfig(WeightOnlyQuantConfig):
-    """Scales and whole zero points that a search finds, by weighted least squares."""
 
 
 class MatMulNBitsQuantizer:
@@ -136,13 +90,14 @@ class MatMulNBitsQuantizer:
             op_types_to_quantize: see there.
             quant_axes: see there.
             channel_wised_quantize: see there.
-            algo_config: says all of this instead.
+            algo_config: says all of this instead; RTN, k-quant and GPTQ take bits, blocks and symmetry from these arguments, unless
+                they say them too.
 
         Raises:
             InvalidArgument: an argument is none of these.
             SardonyxError: the model cannot be read, or is invalid.
         """
-        self.config = algo_config or DefaultWeightOnlyQuantConfig(
+        own = DefaultWeightOnlyQuantConfig(
             block_size=block_size,
             bits=bits,
             is_symmetric=is_symmetric,
@@ -152,7 +107,8 @@ class MatMulNBitsQuantizer:
             quant_axes=quant_axes,
             channel_wised_quantize=channel_wised_quantize,
         )
-        _check(self.config)
+        self.config = own if algo_config is None else algo_config.within(own)
+        check_config(self.config)
         needs_blocks = self.config.quant_format is QuantFormat.QDQ
         self._model = prepared(model, optimizes=False, opset=_BLOCKED_OPSET if needs_blocks else 0)
         self._excluded, self._included = frozenset(nodes_to_exclude or ()), frozenset(nodes_to_include or ())
@@ -169,7 +125,7 @@ class MatMulNBitsQuantizer:
         """Quantize the model.
 
         Raises:
-            InvalidArgument: a weight holds NaN or infinities.
+            InvalidArgument: a weight holds NaN or infinities, or GPTQ has no calibration data.
         """
         self._wrapped = None
         _Rewriter(self._model, self.config).run(self._excluded, self._included)
@@ -181,41 +137,83 @@ _SEARCHING = (HQQWeightOnlyQuantConfig, KQuantWeightOnlyQuantConfig)
 
 class _Rewriter:
     def __init__(self, model: Model, config: WeightOnlyQuantConfig) -> None:
-        self._model, self._config = model, config
+        self._model, self._config, self._all = model, config, config
+        self._rounded: dict[tuple[Value, str], tuple[Array, Array, Array]] = {}
         self._names = Names.of(model)
         self._overridable = overridable_values(model)
         self._operators = frozenset(config.op_types_to_quantize or ("MatMul",))
         self._stored: dict[tuple[Value, str], Sequence[Value]] = {}
 
     def run(self, excluded: frozenset[str], included: frozenset[str]) -> None:
-        for graph in list(nested_graphs(self._model.graph)):
-            for node in list(graph):
-                is_named = (not included or node.name in included) and node.name not in excluded
-                kind = "MatMul" if node.op_type == "Gemm" else node.op_type
-                if not is_named or node.domain or kind not in self._operators:
-                    continue
-                if node.op_type == "Gather":
-                    self._rewrite_table(graph, node)
-                elif node.op_type == "MatMul" or _is_plain_gemm(node):
-                    self._rewrite_product(graph, node)
+        chosen = [
+            (graph, node)
+            for graph in nested_graphs(self._model.graph)
+            for node in graph
+            if (not included or node.name in included) and node.name not in excluded and self._has_weights(node)
+        ]
+        if isinstance(self._all, GPTQWeightOnlyQuantConfig):
+            self._round_by_data([node for graph, node in chosen if graph is self._model.graph], self._all)
+        for graph, node in chosen:
+            self._config = self._all.of_node(node.name)
+            if node.op_type == "Gather":
+                self._rewrite_table(graph, node)
+            else:
+                self._rewrite_product(graph, node)
         drop_unused(self._model)
 
-    def _rewrite_product(self, graph: Graph, node: Node) -> None:
+    def _has_weights(self, node: Node) -> bool:
+        kind = "MatMul" if node.op_type == "Gemm" else node.op_type
+        return not node.domain and kind in self._operators and (node.op_type != "Gemm" or _is_plain_gemm(node))
+
+    def _round_by_data(self, nodes: Iterable[Node], config: GPTQWeightOnlyQuantConfig) -> None:
+        """Round the weights of products by what calibration data gives their first operands."""
+        lengths: dict[str, int] = {}
+        products: list[tuple[Node, Value, Array]] = []
+        for node in nodes:
+            given, matrix = node.inputs[0], None if node.op_type == "Gather" else self._matrix(node)
+            if matrix is not None and given is not None and (given.producer is not None or given in self._model.graph.inputs):
+                lengths[given.name] = len(matrix[1])
+                products.append((node, *matrix))
+        feeds = [dict(feed) for feed in config.calibration_data_reader or ()]
+        for moments in gptq.second_moments(self._model, list(lengths.items()), feeds):
+            for node, weights, array in products:
+                own, given = config.of_node(node.name), node.inputs[0]
+                block = self._block(len(array), own)
+                key = _key(weights, node, own, block)
+                if given is not None and given.name in moments and key not in self._rounded:
+                    self._rounded[key] = gptq.quantize_rows(
+                        array,
+                        moments[given.name],
+                        own.bits,
+                        block,
+                        symmetric=own.is_symmetric,
+                        damping=config.percdamp,
+                        by_importance=config.actorder,
+                        searches=config.mse,
+                    )
+
+    def _matrix(self, node: Node) -> tuple[Value, Array] | None:
+        """Return the constant weights of a product as (K, N), with their value."""
         weights = node.inputs[1]
         array = self._weights(node, weights)
         if array is None or weights is None:
+            return None
+        return weights, np.ascontiguousarray(array.T) if _is_turned(node) else array
+
+    def _rewrite_product(self, graph: Graph, node: Node) -> None:
+        matrix = self._matrix(node)
+        if matrix is None:
             return
-        is_turned = node.op_type == "Gemm" and bool(node.integer("transB", 0))
-        array = np.ascontiguousarray(array.T) if is_turned else array
+        weights, array = matrix
         K, N = array.shape
         block = self._block(K)
         if self._config.quant_format is QuantFormat.QDQ:
             if node.op_type == "MatMul":
                 self._dequantize_in_graph(graph, node, weights, array, block)
             return
-        key = weights, f"MatMul{is_turned}"
+        key = _key(weights, node, self._config, block)
         if key not in self._stored:
-            self._stored[key] = self._packed(weights, array, block)
+            self._stored[key] = self._packed(weights, array, block, self._rounded.get(key))
         attributes = {"K": K, "N": N, "bits": self._config.bits, "block_size": block}
         if self._config.accuracy_level is not None:
             attributes["accuracy_level"] = self._config.accuracy_level
@@ -267,19 +265,28 @@ class _Rewriter:
             raise InvalidArgument(f"{node.place}: weight {value.name!r} holds NaN or infinities, which codes cannot stand for")
         return array
 
-    def _block(self, length: int) -> int:
-        if not self._config.channel_wised_quantize:
-            return self._config.block_size
+    def _block(self, length: int, config: WeightOnlyQuantConfig | None = None) -> int:
+        chosen = config or self._config
+        if not chosen.channel_wised_quantize:
+            return chosen.block_size
         return max(16, 1 << (length - 1).bit_length())
 
-    def _packed(self, weights: Value, array: Array, block: int) -> Sequence[Value]:
-        """Return codes, scales and zero points as MatMulNBits takes them."""
+    def _packed(
+        self, weights: Value, array: Array, block: int, rounded: tuple[Array, Array, Array] | None = None
+    ) -> Sequence[Value]:
+        """Return codes, scales and zero points as MatMulNBits takes them, of `rounded` codes (K, N) where there are any."""
         (K, N), bits = array.shape, self._config.bits
         blocks = -(-K // block)
         codes = np.zeros((N, blocks, block * bits // 8), np.uint8)
         scales = np.zeros((N, blocks), array.dtype)
         zeros = np.zeros((N, -(-blocks * bits // 8)), np.uint8)
-        if isinstance(self._config, _SEARCHING):
+        if rounded is not None:
+            numbers = np.zeros((blocks * block, N), np.uint8)
+            numbers[:K] = rounded[0]
+            codes[:] = _pack(np.ascontiguousarray(numbers.reshape(blocks, block, N).transpose(2, 0, 1)), bits)
+            scales[:] = rounded[1].T
+            zeros = _pack(_padded(np.ascontiguousarray(rounded[2].T).astype(np.uint8), 8 // bits), bits)
+        elif isinstance(self._config, _SEARCHING):
             is_hqq, found = isinstance(self._config, HQQWeightOnlyQuantConfig), np.empty((N, blocks), np.float32)
             by_column, quantize = self._blocks(array, block).transpose(2, 0, 1), (hqq if is_hqq else kquant).quantize_blocks
             step = max(1, _BLOCK_ELEMENTS // (blocks * block))
@@ -288,7 +295,7 @@ class _Rewriter:
                 codes[part], scales[part], found[part] = _pack(numbers, bits), steps[..., 0], middles[..., 0]
             zeros = found.astype(array.dtype) if is_hqq else _pack(_padded(found.astype(np.uint8), 8 // bits), bits)
         else:
-            _PACKERS[bits](codes, array, scales, zeros, block, N, K, self._config.is_symmetric)
+            _PACKERS[bits](codes, self._clipped(weights.name, array, block), scales, zeros, block, N, K, self._config.is_symmetric)
         has_zeros = isinstance(self._config, _SEARCHING) or not self._config.is_symmetric
         parts = [(f"Q{bits}", codes), ("scales", scales), *([("zero_points", zeros)] if has_zeros else [])]
         return [self._constant(f"{weights.name}_{name}", Tensor.from_array(part)) for name, part in parts]
@@ -298,11 +305,11 @@ class _Rewriter:
         bits, K = self._config.bits, array.shape[0]
         if bits not in _UNSIGNED:
             raise InvalidArgument(f"QDQ and Gather have codes of 4 or 8 bits, got {bits}")
-        if isinstance(self._config, _SEARCHING):
+        if isinstance(self._config, (GPTQWeightOnlyQuantConfig, *_SEARCHING)):
             raise InvalidArgument(
-                "weights by HQQ and k-quant are those of MatMulNBits only: choose QuantFormat.QOperator, without Gather"
+                "weights by HQQ, k-quant and GPTQ are those of MatMulNBits only: choose QuantFormat.QOperator, without Gather"
             )
-        parts = self._blocks(array, block)
+        parts = self._blocks(self._clipped(weights.name, array, block), block)
         low, high = parts.min(axis=1, initial=0), parts.max(axis=1, initial=0)
         half, top = 1 << (bits - 1), (1 << bits) - 1
         if self._config.is_symmetric:
@@ -323,6 +330,16 @@ class _Rewriter:
         values = [self._constant(f"{weights.name}_{name}", tensor) for name, tensor in made]
         return values[0], values[1], values[2] if len(values) > 2 else None
 
+    def _clipped(self, name: str, array: Array, block: int) -> Array:
+        """Return weights (K, N) within the part of the range of each block that a configuration by rounding says for them."""
+        ratio = self._config.ratios.get(name, 1.0) if isinstance(self._config, RTNWeightOnlyQuantConfig) else 1.0
+        if ratio == 1.0:
+            return array
+        parts = self._blocks(array, block)
+        low, high = parts.min(axis=1, keepdims=True) * ratio, parts.max(axis=1, keepdims=True) * ratio
+        cut: Array = np.clip(parts, low, high).reshape(-1, array.shape[1])[: len(array)].astype(array.dtype)
+        return np.ascontiguousarray(cut)
+
     def _blocks(self, array: Array, block: int) -> Array:
         """Return float32 (blocks, block, N) of weights (K, N), 0 behind the last row."""
         K, N = array.shape
@@ -332,6 +349,15 @@ class _Rewriter:
 
     def _constant(self, name: str, tensor: Tensor) -> Value:
         return self._model.graph.add_initializer(tensor, self._names.fresh(name))
+
+
+def _is_turned(node: Node) -> bool:
+    return node.op_type == "Gemm" and bool(node.integer("transB", 0))
+
+
+def _key(weights: Value, node: Node, config: WeightOnlyQuantConfig, block: int) -> tuple[Value, str]:
+    """Return by what the codes of weights are told apart."""
+    return weights, f"{_is_turned(node)} {config.bits} {block} {config.is_symmetric}"
 
 
 def _is_plain_gemm(node: Node) -> bool:
@@ -357,16 +383,3 @@ def _pack(codes: Array, bits: int) -> Array:
     for place in range(of_byte):
         packed |= grouped[..., place] << np.uint8(place * bits)
     return packed
-
-
-def _check(config: WeightOnlyQuantConfig) -> None:
-    block, bits = config.block_size, config.bits
-    if bits not in _PACKERS:
-        raise InvalidArgument(f"bits is 2, 4 or 8, got {bits!r}")
-    if block < 16 or block & (block - 1):
-        raise InvalidArgument(f"block_size is a power of 2, at least 16, got {block!r}")
-    unknown = [name for name in config.op_types_to_quantize or () if name not in ("MatMul", "Gather")]
-    if unknown:
-        raise InvalidArgument(f"op_types_to_quantize has {unknown[0]!r}; weights of MatMul and Gather can be quantized")
-    if config.accuracy_level is not None and config.accuracy_level not in range(5):
-        raise InvalidArgument(f"accuracy_level is from 0 to 4, got {config.accuracy_level!r}")

@@ -14,18 +14,68 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
+from sardonyx.quantization.onnx_helpers import (
+    add_infer_metadata,
+    add_pre_process_metadata,
+    attribute_to_kwarg,
+    find_by_name,
+    generate_identified_filename,
+    get_elem_index,
+    get_mul_node,
+    get_opset_version,
+    load_model_with_shape_infer,
+    model_has_external_data,
+    model_has_infer_metadata,
+    model_has_pre_process_metadata,
+    save_and_reload_model_with_shape_infer,
+    tensor_proto_to_array,
+)
 
 __all__ = [
+    "DEQUANT_OP_NAME",
+    "DEQUANT_OUTPUT_SUFFIX",
+    "QUANT_INPUT_SUFFIX",
+    "QUANT_OP_NAME",
+    "TENSOR_NAME_QUANT_SUFFIX",
     "CalibrationMethod",
     "Grid",
     "QuantFormat",
     "QuantType",
     "QuantizationMode",
+    "add_infer_metadata",
+    "add_pre_process_metadata",
+    "attribute_to_kwarg",
+    "compute_data_quant_params",
     "compute_scale_zp",
+    "find_by_name",
+    "generate_identified_filename",
+    "get_elem_index",
+    "get_mul_node",
+    "get_opset_version",
+    "get_qmin_qmax_for_qType",
+    "get_qrange_for_qType",
     "grid_of_range",
     "grid_of_weights",
     "limits_of",
+    "load_model_with_shape_infer",
+    "model_has_external_data",
+    "model_has_infer_metadata",
+    "model_has_pre_process_metadata",
+    "ms_domain",
+    "normalize_axis",
+    "onnx_domain",
+    "pack_bytes_to_4bit",
+    "quantize_data",
+    "quantize_nparray",
+    "save_and_reload_model_with_shape_infer",
+    "tensor_proto_to_array",
 ]
+
+ms_domain, onnx_domain = "com.microsoft", "ai.onnx"
+QUANT_OP_NAME, DEQUANT_OP_NAME = "QuantizeLinear", "DequantizeLinear"
+QUANT_INPUT_SUFFIX, DEQUANT_OUTPUT_SUFFIX = "_QuantizeLinear_Input", "_DequantizeLinear_Output"
+TENSOR_NAME_QUANT_SUFFIX = "_quantized"
+"""The names that onnxruntime's tools give."""
 
 
 class QuantizationMode(enum.Enum):
@@ -244,3 +294,130 @@ def grid_of_weights(
         low = high = np.zeros(() if axis is None else array.shape[axis], array.dtype)
     grid = grid_of_range(dtype, low, high, symmetric=symmetric, reduced=reduced, least_range=least_range)
     return dataclasses.replace(grid, axis=axis)
+
+
+def get_qmin_qmax_for_qType(  # noqa: N802  onnxruntime's name
+    qType: int,
+    reduce_range: bool = False,
+    symmetric: bool = False,
+) -> tuple[Array, Array]:
+    """Return the least and the greatest code of a type, as scalars of it.
+
+    Args:
+        qType: a number of onnx.TensorProto.DataType.
+        reduce_range: as `reduced` of `limits_of`.
+        symmetric: see there.
+
+    Raises:
+        InvalidArgument: it is no type of integers of up to 32 bits.
+    """
+    dtype = _integers(qType)
+    low, high = limits_of(dtype, reduced=reduce_range, symmetric=symmetric)
+    return np.asarray(low, np.int64).astype(dtype.numpy), np.asarray(high, np.int64).astype(dtype.numpy)
+
+
+def get_qrange_for_qType(  # noqa: N802  onnxruntime's name
+    qType: int,
+    reduce_range: bool = False,
+    symmetric: bool = False,
+) -> int:
+    """Return how far the codes of a type reach; arguments and errors are those of `get_qmin_qmax_for_qType`."""
+    low, high = limits_of(_integers(qType), reduced=reduce_range, symmetric=symmetric)
+    return high - low
+
+
+def _integers(number: int) -> DataType:
+    found = next((dtype for dtype in _LIMITS if int(dtype) == number), None)
+    if found is None:
+        raise InvalidArgument(f"expected the number of a type of integers that codes may have, got {number!r}")
+    return found
+
+
+def normalize_axis(axis: int, rank: int) -> tuple[bool, int]:
+    """Return whether a tensor of a rank has an axis, and its number from the front."""
+    found = axis + rank if axis < 0 else axis
+    return 0 <= found < rank, found
+
+
+def pack_bytes_to_4bit(src_8bit: bytes) -> bytearray:
+    """Return numbers of 4 bits, one in each byte, two in each: the first in the low half."""
+    codes = np.frombuffer(src_8bit, np.uint8) & 0x0F
+    codes = np.pad(codes, (0, codes.size % 2))
+    return bytearray((codes[::2] | codes[1::2] << 4).tobytes())
+
+
+def compute_data_quant_params(
+    data: Array,
+    quant_type: int,
+    symmetric: bool,
+    reduce_range: bool = False,
+    min_real_range: float | None = None,
+    rmin_override: float | None = None,
+    rmax_override: float | None = None,
+) -> tuple[Array, Array]:
+    """Return the zero point and the scale for the elements of an array.
+
+    Args:
+        data: floats.
+        quant_type: a number of onnx.TensorProto.DataType, of integers.
+        symmetric: whether 0 is in the middle of the range.
+        reduce_range: whether a bit is left unused.
+        min_real_range: the range is at least as wide as this.
+        rmin_override: takes the place of the least element.
+        rmax_override: takes the place of the greatest.
+
+    Raises:
+        InvalidArgument: the type is none of integers.
+        ValueError: an element is NaN or infinite.
+    """
+    array = np.asarray(data)
+    low = (array.min() if array.size else 0.0) if rmin_override is None else rmin_override
+    high = (array.max() if array.size else 0.0) if rmax_override is None else rmax_override
+    kind = array.dtype if array.dtype.kind == "f" else np.dtype(np.float32)
+    ends = kind.type(low), kind.type(high)
+    grid = grid_of_range(_integers(quant_type), *ends, symmetric=symmetric, reduced=reduce_range, least_range=min_real_range)
+    return grid.zero_point, grid.scale
+
+
+def quantize_data(
+    data: Array,
+    qType: int,
+    symmetric: bool,
+    reduce_range: bool = False,
+    min_real_range: float | None = None,
+    rmin_override: float | None = None,
+    rmax_override: float | None = None,
+) -> tuple[Array, Array, Array]:
+    """Return the zero point, the scale and the codes of an array; arguments and errors are those of `compute_data_quant_params`."""
+    zero, scale = compute_data_quant_params(data, qType, symmetric, reduce_range, min_real_range, rmin_override, rmax_override)
+    return zero, scale, quantize_nparray(qType, np.asarray(data), scale, zero)
+
+
+def quantize_nparray(
+    qType: int,
+    arr: Array,
+    scale: object,
+    zero_point: object,
+    low: object = None,
+    high: object = None,
+) -> Array:
+    """Return the codes of an array: round(x / scale) + zero_point, cut off at the ends of the type.
+
+    Args:
+        qType: a number of onnx.TensorProto.DataType, of integers.
+        arr: floats.
+        scale: floats that broadcast with the array.
+        zero_point: integers that do.
+        low: the least code, where that is more than the type's.
+        high: the greatest, where that is less.
+
+    Raises:
+        InvalidArgument: the type is none of integers.
+    """
+    dtype = _integers(qType)
+    least, most = limits_of(dtype)
+    least = least if low is None else max(least, int(np.asarray(low)))
+    most = most if high is None else min(most, int(np.asarray(high)))
+    steps = np.rint(np.asarray(arr, np.float32) / np.asarray(scale, np.float32)) + np.asarray(zero_point).astype(np.float64)
+    codes: Array = np.clip(steps, least, most).astype(np.int64).astype(dtype.numpy)
+    return codes
