@@ -91,6 +91,14 @@ def test_ranges_of_half_precision_have_scales_of_that_type() -> None:
     assert grid_of_range(DataType.UINT8, np.float16(0), np.float16(2)).scale.dtype == np.float16
 
 
+def test_a_scale_of_half_precision_may_be_subnormal() -> None:
+    """It is flat only where float16 rounds the step to 0; float32 stops at its least normal number."""
+    zero, scale = compute_scale_zp(np.float16(0), np.float16(2), -32768, 32767)
+    assert (int(zero), float(scale)) == (-32768, float(np.float16(2 / 65535)))
+    assert [float(part) for part in compute_scale_zp(np.float16(0), np.float16(1e-6), 0, 255)] == [0, 1]
+    assert [float(part) for part in compute_scale_zp(np.float32(0), np.float32(1e-40), 0, 255)] == [0, 1]
+
+
 def test_types_have_names_and_numbers() -> None:
     """Of onnx.TensorProto."""
     assert QuantType.from_string("QUInt8") is QuantType.QUInt8

@@ -31,6 +31,11 @@ def test_a_copy_takes_what_is_open_from_the_quantizer() -> None:
     assert (config.block_size, config.bits) == (0, 0)
 
 
+def test_whole_columns_are_taken_from_the_quantizer() -> None:
+    """As blocks are."""
+    assert RTNWeightOnlyQuantConfig().within(DefaultWeightOnlyQuantConfig(channel_wised_quantize=True)).channel_wised_quantize
+
+
 def test_a_bit_width_of_a_node_is_checked() -> None:
     """As that of all nodes is."""
     config = RTNWeightOnlyQuantConfig(customized_weight_config={"a": {"bits": 3}, "b": {"bits": "4"}}, block_size=16, bits=4)

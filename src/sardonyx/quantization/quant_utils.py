@@ -240,7 +240,10 @@ def compute_scale_zp(
         low = -high
     kind = high.dtype if high.dtype.kind == "f" else np.dtype(np.float32)
     scale = (high.astype(np.float64) - low.astype(np.float64)) / (most - least)
-    is_flat = scale < np.finfo(kind).tiny
+    if kind == np.float16:
+        is_flat = scale.astype(kind) == 0
+    else:
+        is_flat = scale < np.finfo(kind).tiny
     scale = np.where(is_flat, 1.0, scale)
     zero = np.full(scale.shape, np.rint((least + most) / 2.0)) if symmetric else np.rint(least - low / scale)
     return [np.where(is_flat, 0, zero).astype(np.int64), scale.astype(kind)]

@@ -117,6 +117,7 @@ class _NamedConfig(WeightOnlyQuantConfig):
         made.block_size, made.bits = self.block_size or outer.block_size, self.bits or outer.bits
         made.is_symmetric = self.is_symmetric or outer.is_symmetric
         made.accuracy_level = outer.accuracy_level if self.accuracy_level is None else self.accuracy_level
+        made.channel_wised_quantize = self.channel_wised_quantize or outer.channel_wised_quantize
         return made
 
     def of_node(self, name: str) -> WeightOnlyQuantConfig:
