@@ -13,7 +13,18 @@ import time
 import pytest
 from support.cancelling import after, ended_by, handler
 
-from sardonyx.cancellation import Cancellation, Flag, check_cancelled, checked, current_cancellation, holding, raise_interrupt
+from sardonyx.cancellation import (
+    Cancellation,
+    Flag,
+    check_cancelled,
+    checked,
+    current_cancellation,
+    holding,
+    limited_to,
+    raise_interrupt,
+    reset_cancellation,
+    set_cancellation,
+)
 from sardonyx.errors import Fail, RunTerminated, RunTimedOut
 
 STOPPED = functools.partial(RunTerminated, "stopped")
@@ -151,3 +162,41 @@ def test_an_error_may_be_its_own_cause() -> None:
     error = Fail("of a provider")
     error.__cause__ = error
     raise_interrupt(error)
+
+
+def _work_for_ever() -> None:
+    while True:
+        check_cancelled()
+
+
+def test_a_part_of_the_work_may_have_a_limit_of_its_own() -> None:
+    """It ends the part, by its own error, and nothing behind it."""
+    with pytest.raises(Fail, match="part"), limited_to(0.001, lambda: Fail("part")):
+        _work_for_ever()
+    check_cancelled()
+
+
+@pytest.mark.parametrize(("timeout_ms", "expected"), [(1, RunTimedOut), (60_000, Fail)])
+def test_a_limited_part_ends_with_the_work_around_it(timeout_ms: int, expected: type[Exception]) -> None:
+    """The earlier of the two times decides, and whose it is says what is raised."""
+    around = Cancellation(Flag(), lambda: RunTerminated("set"), timeout_ms, lambda: RunTimedOut("late"))
+    token = set_cancellation(around)
+    try:
+        with pytest.raises(expected), limited_to(0.1, lambda: Fail("part")):
+            _work_for_ever()
+    finally:
+        reset_cancellation(token)
+
+
+def test_a_flag_ends_a_limited_part() -> None:
+    """Whoever ends the work around a part ends the part."""
+    flag = Flag()
+    token = set_cancellation(Cancellation(flag, lambda: RunTerminated("set")))
+    try:
+        with limited_to(60, lambda: Fail("part")):
+            check_cancelled()
+            flag.set(True)
+            with pytest.raises(RunTerminated):
+                check_cancelled()
+    finally:
+        reset_cancellation(token)

@@ -32,6 +32,7 @@ __all__ = [
     "checked",
     "current_cancellation",
     "holding",
+    "limited_to",
     "raise_interrupt",
     "reset_cancellation",
     "set_cancellation",
@@ -100,6 +101,14 @@ class Cancellation:
         made._watch((self._flags[0], flag))
         return made
 
+    def with_limit(self, timeout_ms: float, timed_out: NewError) -> Cancellation:
+        """Return what ends a part of the work: where this does, or when the part has taken so long."""
+        limit = Cancellation(self._flags[0], self._stopped, timeout_ms, timed_out)
+        if self._wake_ns <= limit._wake_ns:
+            limit._wake_ns, limit._timed_out = self._wake_ns, self._timed_out
+        limit._watch(self._flags)
+        return limit
+
     def __reduce__(self) -> tuple[type[Cancellation], tuple[Flag, NewError]]:
         return Cancellation, (self._flags[0], self._stopped)  # what native code reads lies elsewhere in a copy
 
@@ -151,6 +160,17 @@ def holding(lock: threading.Lock) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextlib.contextmanager
+def limited_to(seconds: float, timed_out: NewError) -> Iterator[None]:
+    """Let the work that this thread does inside end when it has taken so long, too, by the error that `timed_out` makes."""
+    around = _CURRENT.get() or Cancellation(Flag(), timed_out)
+    token = _CURRENT.set(around.with_limit(seconds * 1e3, timed_out))
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
 
 
 def raise_interrupt(error: BaseException) -> None:

@@ -53,6 +53,10 @@ class Context:
     """The largest constant that folding may compute from what takes as many bytes."""
     fold_growth_bytes: int = LIMITS.fold_growth_bytes
     """By how much folding may still make the model larger; each constant that is larger than what it is made of counts it down."""
+    fold_total_bytes: int | None = None
+    """How large folding may make all of the model's constants together; None before it has begun, as that depends on the model."""
+    dequantize_again_bytes: int = 64 << 20
+    """How many bytes of constants may still be made of quantized weights of which others are made."""
 
 
 class Pass(Protocol):

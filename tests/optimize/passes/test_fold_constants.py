@@ -5,6 +5,7 @@ import pytest
 from support.evaluate import evaluate_node
 from support.optimizing import apply_pass, body, model_of, operators
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.config import LIMITS
 from sardonyx.errors import InvalidArgument
 from sardonyx.optimize.contract import Context
@@ -134,7 +135,7 @@ def test_output_that_is_constant_keeps_its_name():
     model, changed = fold("graph() -> (y: float[2]) { a: float[2] = [1, 2] y = Neg(a) }")
     assert changed
     assert operators(model) == ["Identity"]
-    assert list(model.graph.initializers) == ["a", "y/folded"]
+    assert list(model.graph.initializers) == ["y/folded"]
 
 
 @pytest.mark.parametrize(("condition", "expected"), [("true", ["Neg", "Exp"]), ("false", ["Exp"])])
@@ -237,3 +238,64 @@ def test_conversions_of_weights_do_not_count_as_growth():
     text = "graph(x: float[64]) -> (y) { w: float16[64] = ... 1 c = Cast(w) {to = 1} y = Add(x, c) }"
     model, _ = apply_pass(FOLD_CONSTANTS, text, context=Context(evaluate_node, fold_growth_bytes=0))
     assert operators(model) == ["Add"]
+
+
+def test_what_is_made_of_one_weight_stays_within_a_multiple_of_it():
+    """Each product is no larger than the weight; but the weight stays, as others read it."""
+    lines = " ".join(f"c{i}: float[1] = [{i + 2}] p{i} = Mul(w, c{i}) x{i + 1} = Max(x{i}, p{i})" for i in range(30))
+    text = f"graph(x0: float[1]) -> (x30) {{ w: float[1000] = ... 1 {lines} }}"
+    model, _ = fold(text, context=Context(evaluate_node, fold_bytes=4000))
+    assert 1 < operators(model).count("Mul") < 30
+    assert sum(value.constant.size_bytes for value in model.graph.initializers.values()) <= 4000 + 3 * (4000 + 30 * 4)
+
+
+def test_results_of_unknown_size_stay_within_the_same_multiple():
+    """What inference does not know is measured once it is there."""
+    lines = " ".join(f"c{i}: float[1] = [{i + 2}] p{i} = Mul(w, c{i}) x{i + 1} = Max(x{i}, p{i})" for i in range(30))
+    model = model_of(f"graph(x0: float[1]) -> (x30) {{ w: float[1000] = ... 1 {lines} }}")
+    FOLD_CONSTANTS.run(model, Context(evaluate_node, fold_bytes=4000))
+    assert operators(model).count("Mul") == 27
+
+
+def test_a_constant_that_only_a_folded_node_read_goes_with_it():
+    """A long chain takes no more than two of its constants at a time."""
+    lines = " ".join(f"w{i + 1} = Neg(w{i})" for i in range(30))
+    model = model_of(f"graph(x: float[1]) -> (y) {{ w0: float[1000] = ... 1 {lines} y = Add(x, w30) }}")
+    kept = []
+
+    def evaluate(node, inputs):
+        kept.append(sum(value.constant.size_bytes for value in model.graph.initializers.values()))
+        return evaluate_node(node, inputs)
+
+    FOLD_CONSTANTS.run(model, Context(evaluate, fold_bytes=4000))
+    assert operators(model) == ["Add"]
+    assert max(kept) == 4000
+
+
+def test_an_input_stays_that_only_a_folded_node_reads():
+    """The shape of an initializer that a run may replace is known; the initializer is part of what the model takes."""
+    model = model_of(
+        "graph(x: float[1], w: float[4]) -> (y) { w: float[4] = [1, 2, 3, 4] s = Shape(w) f = Cast(s) {to = 1} y = Add(x, f) }"
+    )
+    FOLD_CONSTANTS.run(model, Context(evaluate_node))
+    assert next(iter(model.graph.initializers)) == "w"
+
+
+def test_texts_that_double_stay():
+    """Forty nodes join a text with itself; the last would have a million million letters."""
+    lines = " ".join(f"s{i + 1} = StringConcat(s{i}, s{i})" for i in range(40))
+    model = model_of(f'graph(x: string[1]) -> (y) {{ s0: string[1] = ["ab"] {lines} y = StringConcat(x, s40) }}')
+    FOLD_CONSTANTS.run(model, Context(evaluate_node))
+    assert operators(model).count("StringConcat") == 41 - 15
+
+
+def test_an_evaluation_that_takes_too_long_ends():
+    """What evaluates asks now and then whether it is to go on; the node stays."""
+
+    def evaluate(node, inputs):
+        while True:
+            check_cancelled()
+
+    model = model_of("graph(x: float[1]) -> (y) { a: float[1] = [2] n = Neg(a) y = Add(x, n) }")
+    FOLD_CONSTANTS.run(model, Context(evaluate, fold_seconds=0.01))
+    assert operators(model) == ["Neg", "Add"]

@@ -58,6 +58,15 @@ def test_stops_at_the_budget(monkeypatch):
     assert not changed
 
 
+@pytest.mark.parametrize(("again_bytes", "kept"), [(79, 6), (80, 0)])
+def test_weights_that_many_nodes_read_are_not_made_again_for_each(again_bytes, kept):
+    """A small file would else take gigabytes of memory. Six nodes make sixteen bytes each."""
+    lines = " ".join(f"s{i}: float[] = {i + 2} v{i} = DequantizeLinear(w, s{i}) x{i + 1} = Max(x{i}, v{i})" for i in range(6))
+    text = f"graph(x0: float[4]) -> (x6) {{ w: int8[4] = [1, 2, 3, 4] {lines} }}"
+    model, _ = apply_pass(FOLD_DEQUANTIZATION, text, context=Context(evaluate_node, dequantize_again_bytes=again_bytes))
+    assert operators(model).count("DequantizeLinear") == kept
+
+
 def test_the_numbers_are_the_formula():
     """(w - z) * s."""
     model, _ = apply_pass(FOLD_DEQUANTIZATION, BY_AXIS)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import collections
+import math
 import time
 from collections.abc import Sequence
 
 import numpy as np
 
-from sardonyx.cancellation import check_cancelled, raise_interrupt
+from sardonyx.cancellation import check_cancelled, limited_to, raise_interrupt
 from sardonyx.dtypes import Array, DataType, bit_width
-from sardonyx.errors import SardonyxError
+from sardonyx.errors import Fail, SardonyxError
 from sardonyx.ir import Graph, Model, Node, Tensor, TensorType, Value
+from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.schema import place_of
 from sardonyx.optimize.agreement import MOVING
 from sardonyx.optimize.contract import Context, Pass
@@ -25,6 +28,10 @@ SMALL_BYTES = 64 << 10
 GROWTH = 2
 """A larger one may take as many times the bytes of the constants that it is made from: a cast from float16 to float is folded."""
 _FEW_ELEMENTS = 1024
+_TOTAL_GROWTH = 3
+"""How many times the bytes of the model's constants those may take together that there are after folding."""
+_PATIENCE = 3
+"""How many times as long by the clock as by the processor's time an evaluation may take: others may use the machine too."""
 
 _KEPT = frozenset(["DequantizeLinear", "QuantizeLinear", *RANDOM])
 _DOMAINS = frozenset(["", "ai.onnx.ml", "com.microsoft"])
@@ -43,8 +50,9 @@ class _FoldConstants:
     `context.fold_in_place_bytes` where arithmetic makes no more than it reads (weights that are standardized or scaled), or grow
     more than `GROWTH` times beyond `SMALL_BYTES` (Expand, Tile, Range, ConstantOfShape), or is of unknown size, or would make
     the model grow by more than is left of `context.fold_growth_bytes`; what the evaluator refuses, or all evaluation once
-    `context.fold_seconds` of the thread's processor time are used up, whatever else the machine does; an Identity that gives an
-    output its name.
+    `context.fold_seconds` of the thread's processor time are used up, whatever else the machine does, also that which is then
+    under way; an Identity that gives an output its name; what would make all constants larger than `context.fold_total_bytes`, as
+    many sums of one weight are, which stays. A constant that only a folded node read goes with it.
 
     Holds before: nodes in topological order, functions inlined, shapes inferred since the last change for the best effect.
     Cost: O(nodes) and the evaluations.
@@ -71,6 +79,12 @@ class _Folding:
         self._model, self._context = model, context
         self._overridable = overridable_values(model)
         self._names: Names | None = None
+        self._inputs = frozenset(value for graph in nested_graphs(model.graph) for value in graph.inputs)
+        self._made: dict[Value, int] = {}
+        total_bytes = _constant_bytes(model)
+        if context.fold_total_bytes is None:
+            context.fold_total_bytes = context.fold_bytes + _TOTAL_GROWTH * total_bytes
+        self._left_bytes = context.fold_total_bytes - total_bytes
 
     def fold(self, graph: Graph) -> bool:
         changed = False
@@ -149,15 +163,16 @@ class _Folding:
             return None
         start = time.thread_time()
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), limited_to(_PATIENCE * self._context.fold_seconds, _too_long):
                 results = evaluate(node, [None if tensor is None else tensor.numpy() for tensor in inputs])
         except SardonyxError as error:
+            check_cancelled()
             raise_interrupt(error)
             event("fold.decline", node=node.name, operator=node.op_type, reason=str(error))
             return None
         finally:
             self._context.fold_seconds -= time.thread_time() - start
-        arrays = _checked(node, results, most_bytes)
+        arrays = _checked(node, results, min(most_bytes, self._spare_bytes(node)))
         self._context.fold_growth_bytes -= 0 if arrays is None else _growth(node, inputs, sum(array.nbytes for array in arrays))
         return arrays
 
@@ -174,8 +189,14 @@ class _Folding:
         for value in node.outputs:
             size = _size_bytes(value, most_bytes)
             if size is None:
-                return node.op_type not in _INFLATING and sum(tensor.size for tensor in inputs) <= _FEW_ELEMENTS
+                return (
+                    node.op_type not in _INFLATING
+                    and sum(tensor.size for tensor in inputs) <= _FEW_ELEMENTS
+                    and _are_short(node, inputs)
+                )
             made_bytes += size
+        if made_bytes > self._spare_bytes(node):
+            return False
         read_bytes = sum(tensor.size_bytes for tensor in inputs)
         if _growth(node, inputs, made_bytes) > self._context.fold_growth_bytes:
             return False
@@ -188,14 +209,39 @@ class _Folding:
         graph = node.graph
         if graph is None:
             raise ValueError(f"{place_of(node)} is in no graph")
-        used = [value for value in node.outputs if value.use_count]
+        used, freed = [value for value in node.outputs if value.use_count], self._freed(node)
         for value, array in zip(used, arrays, strict=True):
             tensor = Tensor.from_array(np.ascontiguousarray(array).reshape(array.shape))
             name = value.name
             if not name or value.is_graph_output or name in graph.initializers:
                 name = self._fresh(f"{name or node.name or node.op_type}/folded")
-            take_over(value, graph.add_initializer(tensor, name), node.version)
+            made = graph.add_initializer(tensor, name)
+            if node.op_type != "Constant":
+                self._made[made] = tensor.size_bytes
+                self._left_bytes -= tensor.size_bytes
+            take_over(value, made, node.version)
         graph.remove(node)
+        for value in freed:
+            del graph.initializers[value.name]
+            self._left_bytes += self._made.pop(value, 0)
+
+    def _spare_bytes(self, node: Node) -> int:
+        """Return how large the results of `node` may be, so that all constants are no larger than allowed."""
+        return self._left_bytes + sum(self._made.get(value, 0) for value in self._freed(node))
+
+    def _freed(self, node: Node) -> list[Value]:
+        """Return the initializers of its graph that only `node` reads: they go with it."""
+        graph, counts = node.graph, collections.Counter(node.inputs)
+        if graph is None:
+            return []
+        return [
+            value
+            for value, count in counts.items()
+            if value is not None
+            and value.use_count == count
+            and graph.initializers.get(value.name) is value
+            and value not in self._inputs
+        ]
 
     def _fresh(self, base: str) -> str:
         if self._names is None:
@@ -221,6 +267,31 @@ _CONSTANT_DTYPES = {
     "value_string": DataType.STRING,
     "value_strings": DataType.STRING,
 }
+
+
+def _too_long() -> SardonyxError:
+    return Fail("it takes longer than folding may")
+
+
+def _constant_bytes(model: Model) -> int:
+    """Return the bytes of all constants: initializers, and tensors of Constant nodes, which calls of a function share."""
+    tensors: dict[int, Tensor] = {}
+    for graph in nested_graphs(model.graph):
+        tensors |= {id(value.constant): value.constant for value in graph.initializers.values() if value.constant is not None}
+        for node in graph:
+            attribute = node.attributes.get("value") if node.op_type == "Constant" else None
+            if attribute is not None and isinstance(attribute.value, Tensor):
+                tensors[id(attribute.value)] = attribute.value
+    return sum(tensor.size_bytes for tensor in tensors.values())
+
+
+def _are_short(node: Node, inputs: Sequence[Tensor]) -> bool:
+    """Return whether texts that are joined stay short: joined with itself again and again, a short one is long."""
+    texts = [tensor for tensor in inputs if tensor.dtype is DataType.STRING]
+    if node.op_type != "StringConcat" or not texts:
+        return True
+    longest = sum(max(map(len, tensor.numpy().reshape(-1).tolist()), default=0) for tensor in texts)
+    return longest * math.prod(tensor.size for tensor in texts) <= SMALL_BYTES
 
 
 def _growth(node: Node, inputs: Sequence[Tensor | None], made_bytes: int) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from sardonyx.cancellation import check_cancelled, raise_interrupt
 from sardonyx.dtypes import bit_width
 from sardonyx.errors import SardonyxError
-from sardonyx.ir import Model, Node, Tensor
+from sardonyx.ir import Model, Node, Tensor, Value
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.schema import place_of
 from sardonyx.optimize.contract import Context, Evaluate, Pass
@@ -33,7 +34,8 @@ class _FoldDequantization:
     leaves this pass out where a provider prefers products of integers, but for the weights that are left when these are made (as
     `fold_remaining_dequantization`), and altogether where the optimized model is saved or a provider reads DequantizeLinear.
 
-    Left alone: what comes after `MOST_BYTES` of such constants; all of it where the context has no evaluator; what that refuses.
+    Left alone: what comes after `MOST_BYTES` of such constants; weights of which many nodes make floats, once these exceed
+    `context.dequantize_again_bytes`, as a small file can ask for; all of it where the context has no evaluator; what that refuses.
 
     Cost: O(nodes), and one pass over the weights.
     """
@@ -61,10 +63,21 @@ class _FoldDequantization:
             return False
         names = Names.of(model)
         made_bytes = 0
-        for node in found:
-            if made_bytes + _size_bytes(node) <= MOST_BYTES:
-                made_bytes += _fold(node, context.evaluate, names)
+        for nodes in _by_weights(found):
+            sizes = [_size_bytes(node) for node in nodes]
+            again_bytes = sum(sizes) - max(sizes)
+            if made_bytes + sum(sizes) <= MOST_BYTES and again_bytes <= context.dequantize_again_bytes:
+                context.dequantize_again_bytes -= again_bytes
+                made_bytes += sum(_fold(node, context.evaluate, names) for node in nodes)
         return made_bytes > 0
+
+
+def _by_weights(nodes: Sequence[Node]) -> Iterable[list[Node]]:
+    """Return the nodes that read the same weights together."""
+    groups: dict[Value | None, list[Node]] = {}
+    for node in nodes:
+        groups.setdefault(node.inputs[0], []).append(node)
+    return groups.values()
 
 
 FOLD_DEQUANTIZATION: Pass = _FoldDequantization(
