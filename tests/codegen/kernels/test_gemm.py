@@ -144,6 +144,18 @@ def test_a_row_has_the_same_bits_in_a_batch_as_alone(engine: Engine) -> None:
         assert alone.tobytes() == together[row].tobytes()
 
 
+@pytest.mark.parametrize("M", [1, 2, 3])
+@pytest.mark.parametrize("panels", [1, 2, 3, 4, 5, 9])
+def test_rows_that_go_through_several_panels_have_the_bits_of_a_batch(engine: Engine, M: int, panels: int) -> None:
+    """How many panels are gone through side by side is not seen, however K is cut and whatever columns are left."""
+    a, b, panel = _random(9, 300), _random(300, 9 * tiling(engine.target).panel + 3), tiling(engine.target).panel
+    N = panels * panel + 3
+    together = _product(engine, a, b[:, :N], GemmParams.blocked(engine.target, 9, N, 300))
+    for block_k in (128, 300):
+        params = GemmParams(M, N, 300, 300, N + 5, 6, (panels + 1) * panel, block_k, 128)
+        assert _product(engine, a[:M], b[:, :N], params).tobytes() == together[:M].tobytes()
+
+
 def test_tasks_are_independent(engine: Engine) -> None:
     """Each task writes its block and no other."""
     panel = tiling(engine.target).panel
@@ -210,6 +222,28 @@ def test_an_epilogue_sees_each_element_once(target: Target) -> None:
     exact = np.maximum((a.astype(np.float64) @ b) * scale[:, None] + bias + residual, 0)
     np.testing.assert_allclose(c, exact, atol=1e-4)
     assert c.min() == 0
+
+
+@pytest.mark.parametrize("M", [1, 2, 3])
+def test_a_long_epilogue_of_few_rows_sees_each_element_once(target: Target, M: int) -> None:
+    """Where sums are put down before it is applied, row by row of each of the panels that were gone through side by side."""
+
+    def finish(b: Kernel, sums: Register, row: Register, column: Register, span: Span) -> Register:
+        total = sums + b.buffer(3, F32).load(row * b.param(PARAMS_COUNT) + column, span)
+        for _ in range(45):
+            total = total + b.buffer(4, F32).load(column, span)
+        return total
+
+    module = Module(target)
+    write_gemm(module, "long", finish)
+    engine = Engine(target)
+    engine.add(module)
+    panel = tiling(target).panel
+    N = 6 * panel + 5
+    a, b, residual, bias = _random(M, 30), _random(30, N), _random(M, N), _random(N)
+    c, params = np.zeros((M, N), np.float32), GemmParams.blocked(target, M, N, 30)
+    call(engine, "long", [a, pack_columns(b, panel), c, residual, bias], [*params.words(), N], 0, params.tasks())
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b + residual + 45 * bias.astype(np.float64), atol=1e-3)
 
 
 def test_the_pool_gives_the_bits_of_one_thread(engine: Engine) -> None:

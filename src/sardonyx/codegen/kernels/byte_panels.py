@@ -30,10 +30,9 @@ from sardonyx.codegen.emit.matrix_tiles import TILE, has_byte_tiles
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import I32, I64, U8, U32, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
-from sardonyx.codegen.kernels.gemm import Ahead
 from sardonyx.codegen.kernels.pack import PACK_PARAMS, aligned_zeros
 from sardonyx.codegen.kernels.quantized.pairs import cut_lanes, cut_vector, cut_words, multiply_pairs
-from sardonyx.codegen.kernels.tiles import Tiling
+from sardonyx.codegen.kernels.tiles import Ahead, Tiling
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass

@@ -43,7 +43,6 @@ from sardonyx.codegen.kernels.conv import (
     steps_of,
 )
 from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS, MOST_ROWS, Rows, fill_table, row_table
-from sardonyx.codegen.kernels.gemm import Ahead
 from sardonyx.codegen.kernels.quantized.dot_tile import DotTile
 from sardonyx.codegen.kernels.quantized.pairs import multiply_pairs
 from sardonyx.codegen.kernels.quantized.wide_rows import (
@@ -54,6 +53,7 @@ from sardonyx.codegen.kernels.quantized.wide_rows import (
     write_wide_row_sum,
     write_widen,
 )
+from sardonyx.codegen.kernels.tiles import Ahead
 from sardonyx.codegen.target import Target
 from sardonyx.lazy_dataclasses import dataclass
 

@@ -16,7 +16,8 @@ C. A sum over K is made of chains of multiply-adds (`chain_for`), added up in th
 of a chain. Chains are the same whatever the blocks, the tile and the position of a row: equal rows give equal bits in a batch or
 alone and with any number of threads.
 
-Tails: what is left of M and N after whole tiles is covered by smaller ones, the last columns under a mask.
+Tails: what is left of M and N after whole tiles is covered by smaller ones, the last columns under a mask. One row of A, or two, go
+through several panels side by side, where one panel has few sums (`_SIDE_BY_SIDE`).
 
 Panels may be stored in other types than float32 (`panels`): the chain of K that is needed next is then decoded to the stack. Where
 both sides are pairs of bfloat16, a step of K is a dot product of pairs.
@@ -25,21 +26,23 @@ both sides are pairs of bfloat16, a step of K is a dot product of pairs.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
-from sardonyx.codegen.emit.bfloat_dots import dot2
-from sardonyx.codegen.emit.builder import Function, Variable
+from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.panels import LONGEST_CHAIN, Panels, WidePanels
 from sardonyx.codegen.kernels.tiles import (
+    Ahead,
     Cell,
     Range,
     Tiling,
     cover_columns,
     cover_rows,
     finish_in_a_loop,
+    has_many_registers,
+    multiply,
     tile_spans,
     tiling,
     waits_in_memory,
@@ -52,13 +55,11 @@ __all__ = [
     "TASKS_PER_THREAD",
     "TASK_PRODUCTS",
     "WIDE",
-    "Ahead",
     "Epilogue",
     "GemmParams",
     "Tiling",
     "chain_for",
     "gemm_symbol",
-    "multiply",
     "read_gemm_params",
     "row_pieces",
     "tiling",
@@ -86,6 +87,10 @@ BLOCK_C = 1 << 17
 
 _FEW_AHEAD = 16
 """Rows of a panel that tiles of few rows of A fetch ahead: they go through panels at the speed of memory."""
+
+_SIDE_BY_SIDE = {1: 4, 2: 2}
+"""How many panels so few rows of A are multiplied with at a time: memory is read faster in several places than in one, and as few
+sums as those of one panel wait for one another."""
 
 _LINE = 16
 """Elements of a cache line: a tile fetches one at each step, but where there are so few tiles that the first fetches the panel."""
@@ -155,7 +160,8 @@ class GemmParams:
         """
         shape = tiling(target)
         height = shape.tiles[0][1][0]
-        block_k = min(K, chain_for(K) if is_decoded else BLOCK_K) or 1
+        is_read_once = height > M and M in shape.tiles[0][1]
+        block_k = min(K, chain_for(K) if is_decoded else K if is_read_once else BLOCK_K) or 1
         if is_decoded:
             pieces_m = -(-M // _DECODED_ROWS) or 1
         else:
@@ -244,6 +250,11 @@ def write_gemm(
         for vectors, heights in shape.tiles
         for height in heights
     }
+    widest = shape.tiles[0][0]
+    beside = {
+        height: _write_tile(module, f"{symbol}_{height}x{widest}x{number}", shape, (widest, height), epilogue, panels, number)
+        for height, number in _side_by_side(module.target, panels, columns).items()
+    }
     with module.kernel(symbol) as b:
         p = read_gemm_params(b)
         right = _RightSide(panels, b.stack(F32, LONGEST_CHAIN * shape.panel, align=64) if panels.is_decoded else None)
@@ -256,7 +267,16 @@ def write_gemm(
             rows = (first + m, _least(b, first + m + p["block_m"], last))
             across = (n, _least(b, n + p["block_n"], p["N"]))
             with b.when(rows[0] < rows[1]), b.loop(0, b.max(p["K"], 1), p["block_k"]) as k:
-                _write_block(b, shape, tiles, right, batch, rows, across, k)
+                rest = across
+                for height, tile in beside.items():
+                    rest = _write_panels_beside(b, shape, tile, height, panels, batch, rows, rest, k)
+                _write_block(b, shape, tiles, right, batch, rows, rest, k)
+
+
+def _side_by_side(target: Target, panels: Panels, columns: int | None) -> Mapping[int, int]:
+    """Return how many panels go side by side for so many rows of A: none where one is wide, decoded or all there is."""
+    is_alone = has_many_registers(target) or panels.is_decoded or panels.is_paired or columns is not None
+    return {} if is_alone else _SIDE_BY_SIDE
 
 
 def _group(b: Kernel, matrix: Register) -> Range:
@@ -315,6 +335,31 @@ def _write_block(
                     b.call_part(tiles[vectors, height], a, panel, c, ahead, m, n, k, stride)
 
 
+def _write_panels_beside(
+    b: Kernel,
+    shape: Tiling,
+    tile: Kernel,
+    height: int,
+    panels: Panels,
+    batch: Register,
+    rows: Range,
+    columns: Range,
+    k: Register,
+) -> Range:
+    """Write the columns of whole groups of panels, where there are `height` rows, and return the other columns."""
+    p, width = read_gemm_params(b), _SIDE_BY_SIDE[height] * shape.panel
+    left, right = columns
+    last = b.select((rows[1] - rows[0]).eq(height), left + (right - left) // width * width, left)
+    a = b.buffer(A, panels.computed).at(batch * p["stride_a"] + rows[0] * p["lda"] + k)
+    c = b.buffer(C, panels.computed).at(batch * p["stride_c"] + rows[0] * p["ldc"])
+    first_b = b.buffer(B, panels.element).at(batch * p["stride_b"])
+    stride = b.select(p["K"] * p["N"] > _FAR_ELEMENTS, shape.panel, rows[0].like(0))
+    with b.loop(left, last, width) as n:
+        panel = panels.place(first_b, n // shape.panel, k, p["K"], shape.panel)
+        b.call_part(tile, a, panel, c.at(n), panel.at(stride * _FEW_AHEAD), rows[0], n, k, stride)
+    return last, right
+
+
 def _share(b: Function, width: int, height: int, rows: Register) -> Register:
     """Return how many elements of the next panel a tile fetches at each step of K, so that all tiles together fetch it."""
     tiles = b.max((rows + (height - 1)) // height, 1)
@@ -322,21 +367,28 @@ def _share(b: Function, width: int, height: int, rows: Register) -> Register:
 
 
 def _write_tile(
-    module: Module, symbol: str, shape: Tiling, size: tuple[int, int], epilogue: Epilogue | None, panels: Panels
+    module: Module,
+    symbol: str,
+    shape: Tiling,
+    size: tuple[int, int],
+    epilogue: Epilogue | None,
+    panels: Panels,
+    beside: int = 1,
 ) -> Kernel:
-    """Write one tile of C and one block of K: chain after chain, each added to what C holds so far."""
+    """Write one tile of C and one block of K, of so many panels: chain after chain, each added to what C holds so far."""
     vectors, height = size
     largest, kind = size == (shape.tiles[0][0], shape.tiles[0][1][0]), panels.computed
     with module.part(symbol, *[Address(kind)] * 4, I64, I64, I64, I64) as b:
         a, panel, c, ahead = b.addresses
         m, n, k, stride = b.arguments
         p = read_gemm_params(b)
-        spans = tile_spans(b, shape, vectors, p["N"] - n)
-        tile = [(i, j * shape.lanes, spans[j]) for i in range(height) for j in range(vectors)]
+        spans = tile_spans(b, shape, vectors, p["N"] - n) * beside
+        tile = [(i, j * shape.lanes, spans[j]) for i in range(height) for j in range(len(spans))]
         places = [(c.at(i * p["ldc"] + j), span) for i, j, span in tile]
         sums = [b.variable(b.const(kind.vector(shape.lanes), 0.0)) for _ in tile]
         depth = _least(b, p["block_k"], p["K"] - k)
         rows = [a.at(i * p["lda"]) for i in range(height)]
+        apart = [p["K"] * (number * shape.panel) for number in range(1, beside)]
 
         def put_down() -> None:
             for total, (place, span) in zip(sums, places, strict=True):
@@ -347,22 +399,23 @@ def _write_tile(
                 place.store(epilogue(b, total.value, m + i, n + j, span), 0, span)
 
         def put_down_and_finish(epilogue: Epilogue) -> None:
-            def row(i: Register) -> list[Cell]:
-                return [
-                    cell(c.at(i * p["ldc"] + j * shape.lanes), m + i, n + j * shape.lanes, span) for j, span in enumerate(spans)
-                ]
+            def row(number: Register) -> list[Cell]:
+                i, first = (number // beside, number % beside * shape.panel) if beside > 1 else (number, 0)
+                columns = [(first + j * shape.lanes, span) for j, span in enumerate(spans[:vectors])]
+                return [cell(c.at(i * p["ldc"] + j), m + i, n + j, span) for j, span in columns]
 
             def cell(place: Pointer, i: Register, j: Register, span: Span) -> Cell:
                 return lambda: epilogue(b, place.load(0, span), i, j, span), lambda value: place.store(value, 0, span)
 
             put_down()
-            finish_in_a_loop(b, height, vectors, row)
+            finish_in_a_loop(b, height * beside, vectors, row)
 
         with b.loop(0, b.max(depth, 1), p["chain"]) as done:
             for total in sums:
                 total.set(b.const(total.type, 0.0))
             length = _least(b, depth - done, p["chain"])
-            near = Ahead(ahead.at(done * stride), stride, vectors)
+            others = tuple(ahead.at(done * stride + step) for step in apart)
+            near = Ahead(ahead.at(done * stride), stride, 1 if beside > 1 else vectors, others)
             add = functools.partial(
                 multiply,
                 b,
@@ -372,6 +425,7 @@ def _write_tile(
                 length,
                 sums,
                 pairs=panels.is_paired,
+                beside=[panel.at(done * shape.panel + step) for step in apart],
             )
             if largest:
                 part = replace(near, lines=1)
@@ -387,57 +441,6 @@ def _write_tile(
                 way = put_down_and_finish if waits_in_memory(module.target, epilogue, kind) else finish
                 b.branch((k + done + length).eq(p["K"]), functools.partial(way, epilogue), put_down)
     return b
-
-
-@dataclass(frozen=True, slots=True)
-class Ahead:
-    """Memory to bring nearer while a tile is computed: the next panel is read at the speed of the cache behind."""
-
-    address: Pointer
-    """Where it begins; need not be valid."""
-    stride: Register
-    """Elements to go on at each step."""
-    lines: int = 1
-    """Vectors to fetch at each step."""
-
-
-def multiply(
-    b: Function,
-    rows: Sequence[Pointer],
-    panel: Pointer,
-    width: int,
-    depth: Register,
-    sums: Sequence[Variable],
-    ahead: Ahead | None = None,
-    *,
-    pairs: bool = False,
-) -> None:
-    """Add `depth` steps of K to the sums of one tile: sums[i, j] += rows[i][k] * panel[k, j].
-
-    Args:
-        b: the function to write into.
-        rows: the address of each row of A, at the first k.
-        panel: the address of the panel's first row.
-        width: elements from one row of the panel to the next.
-        depth: how many steps.
-        sums: the accumulators, row by row.
-        ahead: what to fetch in the meantime.
-        pairs: whether elements are two bfloat16 each, and a step of K is a dot product of them.
-    """
-    lanes, vectors = sums[0].type.lanes, len(sums) // len(rows)
-    with b.loop(0, depth) as k:
-        if ahead is not None:
-            for line in range(ahead.lines):
-                b.prefetch(ahead.address.at(k * ahead.stride + line * lanes), locality=2)
-        columns = [panel.load(k * width + j * lanes, lanes) for j in range(vectors)]
-        for i, row in enumerate(rows):
-            factor = row.load(k).splat(lanes)
-            for j, column in enumerate(columns):
-                total = sums[i * vectors + j]
-                if factor.type.is_integer:
-                    total.set(total.value + factor * column)
-                else:
-                    total.set(dot2(b, total.value, factor, column) if pairs else b.fma(factor, column, total.value))
 
 
 def _round_up(number: int, unit: int) -> int:

@@ -5,22 +5,26 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 
-from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.bfloat_dots import dot2
+from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.folds import in_turns
 from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.types import F32, Type
-from sardonyx.codegen.emit.values import Register, Span
+from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.target import Target
 from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = [
+    "Ahead",
     "Cell",
     "Range",
     "Tiling",
     "cover_columns",
     "cover_rows",
     "finish_in_a_loop",
+    "has_many_registers",
     "is_long",
+    "multiply",
     "tile_spans",
     "tiling",
     "waits_in_memory",
@@ -78,7 +82,7 @@ def tiling(target: Target, kind: Type = F32, columns: int | None = None) -> Tili
 
 
 def _tiling(target: Target, lanes: int) -> Tiling:
-    if _has_many_registers(target):
+    if has_many_registers(target):
         return Tiling(lanes, ((4, (6, 4, 2, 1)), (2, (8, 4, 1)), (1, (8, 4, 1))))
     if target.has_fma:
         return Tiling(lanes, ((2, (6, 4, 2, 1)), (1, (6, 3, 1))))
@@ -128,7 +132,7 @@ def is_long(target: Target, epilogue: Callable[..., Register], sums: Type = F32,
 
 def waits_in_memory(target: Target, epilogue: Callable[..., Register], sums: Type = F32) -> bool:
     """Return whether sums are put down before a loop applies the epilogue to them."""
-    return is_long(target, epilogue, sums, _LONG if _has_many_registers(target) else _LONG_CHAIN)
+    return is_long(target, epilogue, sums, _LONG if has_many_registers(target) else _LONG_CHAIN)
 
 
 def finish_in_a_loop(b: Function, height: int, vectors: int, row: Callable[[Register], Sequence[Cell]]) -> None:
@@ -140,7 +144,7 @@ def finish_in_a_loop(b: Function, height: int, vectors: int, row: Callable[[Regi
         vectors: the cells of a row.
         row: returns the cells of a row of the tile.
     """
-    if _has_many_registers(b.target):
+    if has_many_registers(b.target):
         with b.loop(0, height) as i:
             for make, store in row(i):
                 store(make())
@@ -152,5 +156,63 @@ def finish_in_a_loop(b: Function, height: int, vectors: int, row: Callable[[Regi
             store(value)
 
 
-def _has_many_registers(target: Target) -> bool:
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """Memory to bring nearer while a tile is computed: the next panel is read at the speed of the cache behind."""
+
+    address: Pointer
+    """Where it begins; need not be valid."""
+    stride: Register
+    """Elements to go on at each step."""
+    lines: int = 1
+    """Vectors to fetch at each step."""
+    others: tuple[Pointer, ...] = ()
+    """Where other panels begin, of which as much is fetched."""
+
+
+def multiply(
+    b: Function,
+    rows: Sequence[Pointer],
+    panel: Pointer,
+    width: int,
+    depth: Register,
+    sums: Sequence[Variable],
+    ahead: Ahead | None = None,
+    *,
+    pairs: bool = False,
+    beside: Sequence[Pointer] = (),
+) -> None:
+    """Add `depth` steps of K to the sums of one tile: sums[i, j] += rows[i][k] * panel[k, j].
+
+    Args:
+        b: the function to write into.
+        rows: the address of each row of A, at the first k.
+        panel: the address of the panel's first row.
+        width: elements from one row of the panel to the next.
+        depth: how many steps.
+        sums: the accumulators, row by row.
+        ahead: what to fetch in the meantime.
+        pairs: whether elements are two bfloat16 each, and a step of K is a dot product of them.
+        beside: the addresses of the first rows of panels whose sums follow those of `panel` in each row.
+    """
+    lanes, vectors = sums[0].type.lanes, len(sums) // len(rows)
+    sources = [panel, *beside]
+    with b.loop(0, depth) as k:
+        if ahead is not None:
+            for address in (ahead.address, *ahead.others):
+                for line in range(ahead.lines):
+                    b.prefetch(address.at(k * ahead.stride + line * lanes), locality=2)
+        columns = [source.load(k * width + j * lanes, lanes) for source in sources for j in range(vectors // len(sources))]
+        for i, row in enumerate(rows):
+            factor = row.load(k).splat(lanes)
+            for j, column in enumerate(columns):
+                total = sums[i * vectors + j]
+                if factor.type.is_integer:
+                    total.set(total.value + factor * column)
+                else:
+                    total.set(dot2(b, total.value, factor, column) if pairs else b.fma(factor, column, total.value))
+
+
+def has_many_registers(target: Target) -> bool:
+    """Return whether there are registers for tiles of four vectors a row."""
     return target.registers >= 32

@@ -27,7 +27,8 @@ from sardonyx.codegen.emit.types import F32, I64, U64
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import blocks, least
 from sardonyx.codegen.kernels.conv import ConvEpilogue, ConvTiling, conv_tiling, cover_rows, share_ahead
-from sardonyx.codegen.kernels.gemm import TASK_PRODUCTS, Ahead, multiply
+from sardonyx.codegen.kernels.gemm import TASK_PRODUCTS
+from sardonyx.codegen.kernels.tiles import Ahead, multiply
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass

@@ -38,7 +38,6 @@ from sardonyx.codegen.kernels.byte_panels import (
     multiply_bytes,
     write_groups,
 )
-from sardonyx.codegen.kernels.gemm import Ahead
 from sardonyx.codegen.kernels.quantized.prepared_rows import HEAD_BYTES, group_bytes
 from sardonyx.codegen.kernels.tile_products import (
     TILE_HEIGHT,
@@ -48,7 +47,7 @@ from sardonyx.codegen.kernels.tile_products import (
     sums_elements,
     write_tile_sums,
 )
-from sardonyx.codegen.kernels.tiles import Range, Tiling, cover_columns, cover_rows, tile_spans
+from sardonyx.codegen.kernels.tiles import Ahead, Range, Tiling, cover_columns, cover_rows, tile_spans
 from sardonyx.codegen.target import Target
 from sardonyx.lazy_dataclasses import dataclass
 

@@ -20,7 +20,7 @@ from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.dots import dot_pairs, has_pairs
 from sardonyx.codegen.emit.types import I8, I16, I32, Type
 from sardonyx.codegen.emit.values import Pointer, Register
-from sardonyx.codegen.kernels.gemm import Ahead
+from sardonyx.codegen.kernels.tiles import Ahead
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 
