@@ -36,12 +36,12 @@ def write_eye(module: Module, symbol: str, element: Type) -> None:
     with module.kernel(symbol) as b:
         one, result = b.buffer(0, element).load(), b.buffer(1, element)
         rows, columns, diagonal, block = (b.param(place) for place in range(4))
-        with b.loop(b.begin, b.end) as task, b.loop(task * block, b.min((task + 1) * block, rows)) as row:
-            target, column = result.at(row * columns), row + diagonal
-            for place, span in b.vectors(0, columns, element):
-                target.store(0, place, span)
-            with b.when((column >= 0) & (column < columns)):
-                target.store(one, column)
+        with b.loop(b.begin, b.end) as task:
+            first, last = task * block, b.min((task + 1) * block, rows)
+            for place, span in b.vectors(first * columns, last * columns, element):
+                result.store(0, place, span)
+            with b.loop(b.max(first, -diagonal), b.min(last, columns - diagonal)) as row:
+                result.store(one, row * columns + row + diagonal)
 
 
 def write_count(module: Module, symbol: str, element: Type) -> None:

@@ -31,7 +31,7 @@ from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.target import Target
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["PlaneParams", "tile_side", "transpose_tile", "write_deinterleave", "write_interleave", "write_transpose"]
+__all__ = ["PlaneParams", "rearranged", "tile_side", "transpose_tile", "write_deinterleave", "write_interleave", "write_transpose"]
 
 SOURCE, RESULT = range(2)
 """The buffers of the kernels."""
@@ -174,7 +174,7 @@ def write_interleave(module: Module, symbol: str, element: Type, streams: int) -
 
             def copy(at: Register, span: Span, parts: Sequence[Span], source: Pointer = source, result: Pointer = result) -> None:
                 given = [source.load(at + stride * stream, span) for stream in range(streams)]
-                for part, (place, made) in zip(parts, _rearranged(given, places, lanes), strict=True):
+                for part, (place, made) in zip(parts, rearranged(given, places, lanes), strict=True):
                     result.store(made, at * streams + place, part)
 
             _move_streams(b, block.column, block.last_column, streams, lanes, copy)
@@ -190,7 +190,7 @@ def write_deinterleave(module: Module, symbol: str, element: Type, streams: int)
 
             def copy(at: Register, span: Span, parts: Sequence[Span], source: Pointer = source, result: Pointer = result) -> None:
                 given = [source.load(at * streams + number * span.lanes, part) for number, part in enumerate(parts)]
-                for stream, (_, made) in enumerate(_rearranged(given, places, lanes)):
+                for stream, (_, made) in enumerate(rearranged(given, places, lanes)):
                     result.store(made, at + stride * stream, span)
 
             _move_streams(b, block.row, block.last_row, streams, lanes, copy)
@@ -319,7 +319,7 @@ def _move_streams(
         copy(whole, Span(lanes, b.tail_mask(end - whole, lanes)), [Span(lanes, b.tail_mask(count, lanes)) for count in counts])
 
 
-def _rearranged(given: Sequence[Register], places: Sequence[tuple[int, int]], lanes: int) -> Iterator[tuple[int, Register]]:
+def rearranged(given: Sequence[Register], places: Sequence[tuple[int, int]], lanes: int) -> Iterator[tuple[int, Register]]:
     """Yield vectors of the elements at `places`, each a vector's number and a lane, with where each begins among them."""
     if given[0].type.lanes == 1:
         yield from enumerate(given)

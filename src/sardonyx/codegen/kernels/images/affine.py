@@ -8,9 +8,12 @@ float64 and rounded to the type of the matrices, in which the sum is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import F64, I32, I64, Type
-from sardonyx.codegen.emit.values import Register
+from sardonyx.codegen.emit.types import F64, I32, Type
+from sardonyx.codegen.emit.values import Pointer, Register, Span
+from sardonyx.codegen.kernels.transpose import rearranged
 
 __all__ = ["write_affine"]
 
@@ -30,20 +33,33 @@ def write_affine(module: Module, symbol: str, kind: Type, rank: int, *, align_co
                 positions.insert(0, _position(b, rest.value % size, size, align_corners=align_corners).to(kind))
                 rest.set(rest.value // size)
             y = b.buffer(1, kind).at(task * sizes[-1] * rank)
-            for part in range(rank):
-                row = theta.at(part * (rank + 1))
+            rows_of_theta = [theta.at(part * (rank + 1)) for part in range(rank)]
+            firsts = []
+            for row in rows_of_theta:
                 first = row.load(rank)
                 for axis, position in enumerate(positions):
                     first = first + position * row.load(rank - 1 - axis)
-                for i, span in b.vectors(0, sizes[-1], kind):
-                    number = b.iota(I32, span.lanes) + i.to(I32)
-                    along = _position(b, number.to(I64), sizes[-1], align_corners=align_corners).to(kind)
-                    value = along * row.load(0) + first
-                    target = y.at(i * rank + part)
-                    if span.lanes == 1:
-                        target.store(value)
-                    else:
-                        target.scatter(value, b.iota(I32, span.lanes) * rank, span.mask)
+                firsts.append(first)
+            for i, span in b.vectors(0, sizes[-1], kind):
+                number = b.iota(I32, span.lanes) + i.to(I32)
+                along = _position(b, number, sizes[-1], align_corners=align_corners).to(kind)
+                _store(
+                    b, y.at(i * rank), [along * row.load(0) + first for row, first in zip(rows_of_theta, firsts, strict=True)], span
+                )
+
+
+def _store(b: Kernel, target: Pointer, parts: Sequence[Register], span: Span) -> None:
+    """Store the first elements of all parts, then the second ones and so on."""
+    rank, lanes = len(parts), span.lanes
+    if lanes == 1:
+        for part, value in enumerate(parts):
+            target.store(value, part)
+    elif b.target.has_masks:
+        for part, value in enumerate(parts):
+            target.at(part).scatter(value, b.iota(I32, lanes) * rank, span.mask)
+    else:
+        for place, made in rearranged(parts, [(e % rank, e // rank) for e in range(rank * lanes)], lanes):
+            target.store(made, place, lanes)
 
 
 def _position(b: Kernel, index: Register, size: Register, *, align_corners: bool) -> Register:
