@@ -144,7 +144,7 @@ def test_a_row_has_the_same_bits_in_a_batch_as_alone(engine: Engine) -> None:
         assert alone.tobytes() == together[row].tobytes()
 
 
-@pytest.mark.parametrize("M", [1, 2, 3])
+@pytest.mark.parametrize("M", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("panels", [1, 2, 3, 4, 5, 9])
 def test_rows_that_go_through_several_panels_have_the_bits_of_a_batch(engine: Engine, M: int, panels: int) -> None:
     """How many panels are gone through side by side is not seen, however K is cut and whatever columns are left."""
@@ -224,7 +224,7 @@ def test_an_epilogue_sees_each_element_once(target: Target) -> None:
     assert c.min() == 0
 
 
-@pytest.mark.parametrize("M", [1, 2, 3])
+@pytest.mark.parametrize("M", [1, 2, 3, 4, 5])
 def test_a_long_epilogue_of_few_rows_sees_each_element_once(target: Target, M: int) -> None:
     """Where sums are put down before it is applied, row by row of each of the panels that were gone through side by side."""
 

@@ -88,9 +88,9 @@ BLOCK_C = 1 << 17
 _FEW_AHEAD = 16
 """Rows of a panel that tiles of few rows of A fetch ahead: they go through panels at the speed of memory."""
 
-_SIDE_BY_SIDE = {1: 4, 2: 2}
+_SIDE_BY_SIDE = {1: 4, 2: 2, 3: 2, 5: 1}
 """How many panels so few rows of A are multiplied with at a time: memory is read faster in several places than in one, and as few
-sums as those of one panel wait for one another."""
+sums as those of one panel wait for one another. Three rows and five are one tile: smaller ones would read a panel twice."""
 
 _LINE = 16
 """Elements of a cache line: a tile fetches one at each step, but where there are so few tiles that the first fetches the panel."""
@@ -160,7 +160,7 @@ class GemmParams:
         """
         shape = tiling(target)
         height = shape.tiles[0][1][0]
-        is_read_once = height > M and M in shape.tiles[0][1]
+        is_read_once = height > M and (M in shape.tiles[0][1] or not has_many_registers(target))
         block_k = min(K, chain_for(K) if is_decoded else K if is_read_once else BLOCK_K) or 1
         if is_decoded:
             pieces_m = -(-M // _DECODED_ROWS) or 1
@@ -430,8 +430,10 @@ def _write_tile(
             if largest:
                 part = replace(near, lines=1)
                 b.branch(stride > _LINE, functools.partial(add, near), functools.partial(add, part))
-            else:
+            elif height in shape.tiles[0][1]:
                 b.branch(stride > 0, functools.partial(add, near), add)
+            else:
+                add(near)  # multiply-adds leave time for it also where it finds nothing to fetch
             with b.when((k + done) > 0):
                 for total, (place, span) in zip(sums, places, strict=True):
                     total.set(place.load(0, span) + total.value)
