@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -86,6 +87,32 @@ def test_the_distribution_of_that_name_is_sardonyx(tmp_path: Path) -> None:
     )
     assert done.stdout.split() == ["sardonyx.session.inference_session", "42"], done.stderr
     assert f'version = "{ONNXRUNTIME_API}"' in (package / "pyproject.toml").read_text()
+
+
+def test_the_distribution_of_that_name_is_typed(tmp_path: Path) -> None:
+    """A type checker finds the types of sardonyx, and a name that is not there."""
+    pytest.importorskip("mypy")
+    root = Path(__file__).parents[1]
+    program = tmp_path / "program.py"
+    program.write_text("import onnxruntime as ort\nreveal_type(ort.InferenceSession('m').get_providers())\nort.nothing\n")
+    shutil.copytree(root / "packages" / "onnxruntime" / "onnxruntime", tmp_path / "site" / "onnxruntime")
+    environment = {**os.environ, "MYPYPATH": os.pathsep.join([str(tmp_path / "site"), str(root / "src")])}
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--config-file=",
+        "--follow-imports=silent",
+        "--cache-dir",
+        str(tmp_path),
+        str(program),
+    ]
+    found = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
+    assert [line.split(": ", 1)[1] for line in found.stdout.splitlines()[:2]] == [
+        'note: Revealed type is "list[str]"',
+        'error: Module has no attribute "nothing"  [attr-defined]',
+    ], found.stdout + found.stderr
+    assert (tmp_path / "site" / "onnxruntime" / "py.typed").is_file()
 
 
 def test_what_few_need_is_imported_when_it_is_asked_for() -> None:
