@@ -105,6 +105,18 @@ def test_integer_reductions_are_exact(engine: Engine, along: Along, key: str) ->
         np.testing.assert_array_equal(_reduce(engine, f"{name}_{key}", along, x, dtype), exact)
 
 
+@pytest.mark.parametrize("name", ["sum", "log_sum_exp", "norm_2"])
+@pytest.mark.parametrize("length", [15, 63, 64, 65, 80, 145, 200])
+def test_a_column_gives_the_same_bits_wherever_it_is(engine: Engine, name: str, length: int) -> None:
+    """In strips of many vectors, of few, and in what is left."""
+    x = np.random.default_rng(2).random((2, 37, length)).astype(np.float32)
+    found = _reduce(engine, f"{name}_f32", Along.COLUMNS, x, np.float32)
+    for column in range(0, length, 7):
+        turned = np.ascontiguousarray(np.roll(x, -column, 2)[:, :, :9])
+        alone = _reduce(engine, f"{name}_f32", Along.COLUMNS, turned, np.float32)
+        np.testing.assert_array_equal(found[:, column], alone[:, 0])
+
+
 @pytest.mark.parametrize("along", Along)
 def test_nothing_reduces_to_the_neutral_element(engine: Engine, along: Along) -> None:
     """0 for sums, 1 for products, infinities for extremes, NaN for the mean."""

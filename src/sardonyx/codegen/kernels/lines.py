@@ -69,6 +69,8 @@ TASK_ELEMENTS = 1 << 14
 
 _MASKED_BITS = 32
 """Bits of the least elements that are loaded under a mask by an instruction of a processor where masks are not free."""
+_FOLDED_WIDTH = 8
+"""Vectors of a strip of columns that is only folded, where registers are few: outer totals wait in memory."""
 SHORT_ROW = 1024
 """Rows up to this length are folded several at a time: longer ones have enough to do on their own."""
 
@@ -310,16 +312,20 @@ class _ColumnStrip:
         return in_turns(self._b, [functools.partial(term, place) for term in terms for place in places])
 
 
-def strips(b: Kernel, along: Along, element: Type = F32) -> Iterator[Strip]:
+def strips(b: Kernel, along: Along, element: Type = F32, *, only_folds: bool = False) -> Iterator[Strip]:
     """Loop over the strips of the tasks of a kernel; its body is written twice, for wide strips and for what is left.
 
     Args:
         b: the kernel.
         along: what is folded.
         element: vectors have as many lanes as a register holds of this type.
+        only_folds: whether the body only folds and puts: where registers are few, it is written once more for columns, for strips
+            of several lines of the cache. Neighbouring lines are fetched together, and are lost before the next strip comes to
+            them where lines of the tensor lie a power of two apart.
     """
     if along is Along.COLUMNS:
-        yield from _column_strips(b, element)
+        widths = (_FOLDED_WIDTH, _width(b)) if only_folds and not _has_many_registers(b) else (_width(b),)
+        yield from _column_strips(b, element, widths)
         return
     for first, last in task_rows(b):
         yield from row_strips(b, first, last, element)
@@ -354,32 +360,45 @@ def row_strips(b: Kernel, first: Register, last: Register, element: Type) -> Ite
         yield RowStrip(b, [row], element)
 
 
-def _column_strips(b: Kernel, element: Type) -> Iterator[Strip]:
+def _column_strips(b: Kernel, element: Type, widths: Sequence[int]) -> Iterator[Strip]:
     length, block = b.param(_LENGTH), b.param(_BLOCK)
     pieces = (length + block - 1) // block
     with b.loop(b.begin, b.end) as task:
         outer, first = task // pieces, task % pieces * block
-        yield from column_strips(b, outer, (first, b.min(first + block, length)), element)
+        yield from column_strips(b, outer, (first, b.min(first + block, length)), element, widths=widths)
 
 
 def column_strips(
-    b: Kernel, outer: Register, columns: tuple[Register, Register], element: Type, lines: Register | None = None
+    b: Kernel,
+    outer: Register,
+    columns: tuple[Register, Register],
+    element: Type,
+    lines: Register | None = None,
+    *,
+    widths: Sequence[int] = (),
 ) -> Iterator[Strip]:
-    """Loop over the strips of the columns from the first number to the one before the second; its body is written twice.
+    """Loop over the strips of the columns from the first number to the one before the second.
 
-    They have so many `lines`, which are those of the parameters unless given.
+    They have so many `lines`, which are those of the parameters unless given. The body is written for strips of so many vectors as
+    `widths` says, or the one that suits the registers, and once more for what is left.
     """
-    (first, last), width, lanes = columns, _width(b), b.lanes(element)
-    whole = first + ((last - first) & -(width * lanes))
-    with b.loop(first, whole, width * lanes) as i:
-        yield _ColumnStrip(b, outer, [(i + v * lanes, Span(lanes)) for v in range(width)], element, lines)
-    with b.loop(whole, last, lanes) as i:
+    (first, last), lanes = columns, b.lanes(element)
+    for width in widths or (_width(b),):
+        whole = first + ((last - first) & -(width * lanes))
+        with b.loop(first, whole, width * lanes) as i:
+            yield _ColumnStrip(b, outer, [(i + v * lanes, Span(lanes)) for v in range(width)], element, lines)
+        first = whole
+    with b.loop(first, last, lanes) as i:
         yield _ColumnStrip(b, outer, [(i, Span(lanes, b.tail_mask(b.min(last - i, lanes), lanes)))], element, lines)
 
 
 def _width(b: Function) -> int:
     """Return the number of folds of one strip: as many as the registers hold with their two halves, and constants too."""
-    return 4 if b.target.registers >= 32 else 2
+    return 4 if _has_many_registers(b) else 2
+
+
+def _has_many_registers(b: Function) -> bool:
+    return b.target.registers >= 32
 
 
 @dataclass(frozen=True, slots=True)

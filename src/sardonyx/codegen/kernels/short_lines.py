@@ -50,20 +50,20 @@ _GATHERED_BITS, _GATHERING_BYTES = 32, 32
 """Elements of fewer bits are gathered by no instruction, nor are any where registers have fewer bytes."""
 
 
-def packed_strips(b: Kernel, along: Along, element: Type) -> Iterator[Strip]:
+def packed_strips(b: Kernel, along: Along, element: Type, *, only_folds: bool = False) -> Iterator[Strip]:
     """Loop over strips as `lines.strips` does, but take columns of many short lines by vectors of several lines.
 
-    For kernels without extra operands, as a place of such a strip spans several lines. The body is written three times for columns.
+    For kernels without extra operands, as a place of such a strip spans several lines. The body is written once more for columns.
     """
     if along is Along.ROWS or b.lanes(element) < 4:
-        yield from strips(b, along, element)
+        yield from strips(b, along, element, only_folds=only_folds)
         return
     layout = _Layout(b, *line_sizes(b), b.lanes(element))
     packed = layout.is_short & (layout.lines >= layout.together * _LEAST_VECTORS)
     with b.when(packed), b.loop(b.begin, b.end) as outer:
         yield _PackedStrip(layout, outer, element)
     with b.when(~packed):
-        yield from strips(b, along, element)
+        yield from strips(b, along, element, only_folds=only_folds)
 
 
 def block_strips(b: Kernel, lines: Register, columns: tuple[Register, Register], element: Type) -> Iterator[Strip]:
@@ -86,7 +86,7 @@ def block_strips(b: Kernel, lines: Register, columns: tuple[Register, Register],
 def reduced_strips(b: Kernel, along: Along, element: Type) -> Iterator[ReducedStrip]:
     """Loop over strips as `packed_strips` does, of a kernel that only folds and puts; short folds are gathered, one to a lane."""
     if element.bits < _GATHERED_BITS or b.target.vector_bytes < _GATHERING_BYTES:
-        yield from packed_strips(b, along, element)
+        yield from packed_strips(b, along, element, only_folds=True)
         return
     if along is Along.ROWS:
         length = row_length(b)
@@ -97,7 +97,7 @@ def reduced_strips(b: Kernel, along: Along, element: Type) -> Iterator[ReducedSt
     with b.when(few):
         yield from _gathered_strips(layout, b.begin, b.end, element)
     with b.when(~few):
-        yield from packed_strips(b, along, element)
+        yield from packed_strips(b, along, element, only_folds=True)
 
 
 def mapped_rows(b: Kernel, element: Type) -> Iterator[GatheredStrip | Strip]:
