@@ -88,7 +88,7 @@ def _change_strides(draw: Draw, array: Any) -> Any:
         return np.broadcast_to(array[:1], array.shape)
     if way == 4 and array.dtype.kind in "iuf":
         raw = np.zeros(array.nbytes + 1, np.uint8)
-        moved = raw[1:].view(array.dtype).reshape(array.shape) if array.size else array
+        moved = raw[1:].view(array.dtype).reshape(array.shape) if array.size else array.copy()
         moved[...] = array
         return moved
     copy = array.copy()
