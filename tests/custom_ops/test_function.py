@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -234,12 +235,47 @@ def test_an_attribute_of_another_kind_names_the_node() -> None:
         ({"since": 3, "until": 2}, "since version 3 until version 2, which is no range"),
         ({"types": {"z": "float"}}, "types names 'z', which is no input; the inputs are x"),
         ({"outputs": ["float32"]}, "'float32' is no type"),
+        ({"outputs": "float"}, r"is the text 'float'; expected a list: outputs=\['float'\]"),
     ],
 )
 def test_arguments_of_the_decorator_are_checked(arguments: dict[str, Any], message: str) -> None:
     """When the function is decorated."""
     with pytest.raises(InvalidArgument, match=message):
         sardonyx.op(**{"domain": "mine", "name": "Scale", **arguments})(scale.function)
+
+
+@pytest.mark.parametrize("arguments", [{"domain": 3, "name": "A"}, {"domain": "mine", "name": None}])
+def test_names_are_texts(arguments: dict[str, Any]) -> None:
+    """The argument is named."""
+    with pytest.raises(TypeError, match="domain|name"):
+        sardonyx.op(**arguments)(scale.function)
+
+
+def test_a_partial_function_and_an_object_are_operators() -> None:
+    """What is fixed by name is the default of an attribute."""
+
+    class Twice:
+        def __call__(self, x: Array) -> Array:
+            return x * 2
+
+    for made, expected in (
+        (sardonyx.op("mine", "A")(functools.partial(scale.function, factor=3.0)), [3, -6, 9]),
+        (sardonyx.op("mine", "A")(Twice()), [2, -4, 6]),
+    ):
+        assert mine_session("(x: float[n]) -> (y: float[n]) { y = mine.A(x) }", made).run(None, {"x": X})[0].tolist() == expected
+
+
+def test_what_is_no_function_that_returns_is_refused() -> None:
+    """When it is decorated."""
+
+    async def waits(x: Array) -> Array:
+        return x
+
+    with pytest.raises(InvalidArgument, match="waits is written with async def"):
+        sardonyx.op("mine", "A")(waits)
+    for other in (3, min):
+        with pytest.raises(InvalidArgument, match="is no function that tells its parameters"):
+            sardonyx.op("mine", "A", outputs=["float"])(other)  # type: ignore[arg-type]  # which is the point
 
 
 def test_an_operator_without_inputs_says_its_outputs() -> None:

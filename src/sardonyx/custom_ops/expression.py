@@ -17,7 +17,7 @@ from sardonyx.codegen.emit.row_expr import folds_rows
 from sardonyx.codegen.emit.types import Kind, Type, of_dtype
 from sardonyx.custom_ops.definition import NEWEST, Arity, OperatorDefinition, Parameter
 from sardonyx.custom_ops.function import PythonOperator, check_names, label_of
-from sardonyx.custom_ops.signature import Signature, decode, read_attributes, read_inputs
+from sardonyx.custom_ops.signature import Signature, decode, name_of, read_attributes, read_inputs
 from sardonyx.dtypes import DataType
 from sardonyx.errors import Fail, InvalidArgument, InvalidGraph, SardonyxError, describe
 from sardonyx.forks import without_fork
@@ -69,7 +69,7 @@ def expression_op(
             since,
             until,
             expression.infer,
-            f"{function.__module__}.{function.__qualname__}",
+            f"{function.__module__}.{name_of(function)}",
             ElementwiseExpression(expression.build),
         )
         return PythonOperator(function, definition)

@@ -27,7 +27,7 @@ from sardonyx.arguments import as_text
 from sardonyx.config import LIMITS
 from sardonyx.custom_ops.definition import NEWEST, Arity, Kernel, OperatorDefinition, Parameter, Site
 from sardonyx.custom_ops.function_kernel import DeviceFunctionKernel, FunctionKernel
-from sardonyx.custom_ops.signature import Input, Signature, attribute_names, decode, read_attributes, read_inputs
+from sardonyx.custom_ops.signature import Input, Signature, attribute_names, decode, name_of, read_attributes, read_inputs
 from sardonyx.custom_ops.type_names import Output, parse_dtype, parse_output
 from sardonyx.dtypes import DataType
 from sardonyx.errors import Fail, InvalidArgument, InvalidGraph, SardonyxError, describe
@@ -50,9 +50,9 @@ class PythonOperator(Generic[P, R]):
 
     def __init__(self, function: Callable[P, R], definition: OperatorDefinition) -> None:
         """Make an operator of `function`, which `definition` describes."""
+        functools.update_wrapper(self, function)
         self.function = function
         self.definition = definition
-        functools.update_wrapper(self, function)
 
     @property
     def definitions(self) -> tuple[OperatorDefinition, ...]:
@@ -102,6 +102,7 @@ def op(
 
     Raises:
         InvalidArgument: the function or an argument is none of these.
+        TypeError: the domain or the name is no text.
     """
 
     def decorate(function: Callable[P, R]) -> PythonOperator[P, R]:
@@ -113,6 +114,8 @@ def op(
             raise InvalidArgument(f"cpu_kernel of {label} is {cpu_kernel!r:.100}; expected a sardonyx.cpu_kernels.CpuKernel")
         if outputs is None and not names:
             raise InvalidArgument(f"{label} has no inputs; say by outputs=[…] which types its outputs have")
+        if isinstance(outputs, str):
+            raise InvalidArgument(f"outputs of {label} is the text {outputs!r}; expected a list: outputs=[{outputs!r}]")
         description = _Description(
             label,
             signature,
@@ -132,9 +135,10 @@ def check_names(domain: str, name: str, since: int, until: int) -> str:
 
     Raises:
         InvalidArgument: the operator cannot have this domain, name or range of versions.
+        TypeError: the domain or the name is no text.
     """
-    where = "" if domain == "ai.onnx" else domain
-    if not name or not (where or _is_standard(name)):
+    where = "" if as_text("domain", domain) == "ai.onnx" else domain
+    if not as_text("name", name) or not (where or _is_standard(name)):
         raise InvalidArgument(
             f"an operator of your own has a name and a domain of its own, or those of one that it replaces, "
             f"got {domain!r} and {name!r}"
@@ -161,7 +165,7 @@ def _signature(function: Callable[..., object]) -> Signature:
         return Signature(read_inputs(function), read_attributes(function))
     create, call = getattr(function, "create", None), function.__dict__.get("__call__")
     if create is None or call is None:
-        raise InvalidArgument(f"the class {function.__qualname__} needs create(cls, site, *, …) and __call__(self, …)")
+        raise InvalidArgument(f"the class {name_of(function)} needs create(cls, site, *, …) and __call__(self, …)")
     return Signature(read_inputs(call, skip=1), read_attributes(create))
 
 
@@ -200,7 +204,7 @@ class _Description:
             for item in self.outputs
         )
         create = functools.partial(self._create, function)
-        owner = f"{function.__module__}.{function.__qualname__}"
+        owner = f"{function.__module__}.{name_of(function)}"
         return OperatorDefinition(domain, name, inputs, outputs, create, since, until, self._infer, owner, provider=self.provider)
 
     def _parameter(self, item: Input) -> Parameter:

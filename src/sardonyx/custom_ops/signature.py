@@ -9,6 +9,7 @@ Type hints are not read. A default decides the kind of an attribute; one without
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 
@@ -16,7 +17,7 @@ from sardonyx.custom_ops.definition import Arity
 from sardonyx.errors import InvalidArgument, InvalidGraph
 from sardonyx.ir import Attribute, Tensor
 
-__all__ = ["Input", "Signature", "attribute_names", "decode", "read_attributes", "read_inputs"]
+__all__ = ["Input", "Signature", "attribute_names", "decode", "name_of", "read_attributes", "read_inputs"]
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _REQUIRED = inspect.Parameter.empty
@@ -46,21 +47,24 @@ def read_inputs(function: Callable[..., object], *, skip: int = 0) -> tuple[Inpu
     """Return the inputs that the positional parameters of `function` stand for, after the first `skip`.
 
     Raises:
-        InvalidArgument: a positional parameter has another default than None, or there is a **parameter.
+        InvalidArgument: a positional parameter has another default than None, there is a **parameter, or it is no function that
+            tells its parameters and returns what it computed.
     """
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise InvalidArgument(f"{name_of(function)} is written with async def; an operator is a function that returns its result")
     inputs = []
-    for item in list(inspect.signature(function).parameters.values())[skip:]:
+    for item in _parameters(function)[skip:]:
         if item.kind in _POSITIONAL:
             if item.default is not _REQUIRED and item.default is not None:
                 raise InvalidArgument(
-                    f"{function.__qualname__}: the input {item.name!r} has the default {item.default!r}; an input that may be left "
+                    f"{name_of(function)}: the input {item.name!r} has the default {item.default!r}; an input that may be left "
                     "out has the default None, and an attribute stands after *"
                 )
             inputs.append(Input(item.name, Arity.REQUIRED if item.default is _REQUIRED else Arity.OPTIONAL))
         elif item.kind is inspect.Parameter.VAR_POSITIONAL:
             inputs.append(Input(item.name, Arity.VARIADIC))
         elif item.kind is inspect.Parameter.VAR_KEYWORD:
-            raise InvalidArgument(f"{function.__qualname__}: **{item.name} cannot be attributes; name each of them after *")
+            raise InvalidArgument(f"{name_of(function)}: **{item.name} cannot be attributes; name each of them after *")
     return tuple(inputs)
 
 
@@ -71,15 +75,30 @@ def read_attributes(function: Callable[..., object]) -> dict[str, object]:
         InvalidArgument: a default is none that an attribute can have.
     """
     found = {}
-    for item in inspect.signature(function).parameters.values():
+    for item in _parameters(function):
         if item.kind is inspect.Parameter.KEYWORD_ONLY:
             if item.default is not _REQUIRED and not _is_attribute(item.default):
                 raise InvalidArgument(
-                    f"{function.__qualname__}: the attribute {item.name!r} has the default {item.default!r}; expected an int, a "
+                    f"{name_of(function)}: the attribute {item.name!r} has the default {item.default!r}; expected an int, a "
                     "float, a str, a bool, a tuple of these, an array, or None"
                 )
             found[item.name] = item.default
     return found
+
+
+def name_of(function: Callable[..., object]) -> str:
+    """Return what messages call a function, also a partial one, or an object that can be called."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    found: str = getattr(function, "__qualname__", type(function).__qualname__)
+    return found
+
+
+def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        raise InvalidArgument(f"{function!r:.100} is no function that tells its parameters; write one with def") from None
 
 
 def attribute_names(function: Callable[..., object]) -> frozenset[str]:

@@ -31,6 +31,12 @@ def test_folds_of_integers_are_refused() -> None:
         fold_row("row_sum", argument(0, I64))
 
 
+def test_folds_of_numbers_are_refused() -> None:
+    """They have no row."""
+    with pytest.raises(TypeError, match="row_sum folds an expression along its row, got 1.0"):
+        fold_row("row_sum", 1.0)  # type: ignore[arg-type]  # which is the point
+
+
 def test_a_tree_is_split_into_folds_in_order() -> None:
     """Each reads those before it, as arguments behind the operator's own."""
     split = split_rows(E / fold_row("row_sum", E), 2)

@@ -23,8 +23,10 @@ def fold_row(way: str, x: ElementExpr) -> ElementExpr:
     """Fold the elements of x along the row.
 
     Raises:
-        TypeError: x holds no floats.
+        TypeError: x is no expression, or holds no floats.
     """
+    if not isinstance(x, ElementExpr):
+        raise TypeError(f"{way} folds an expression along its row, got {x!r}")
     if not x.type.is_float:
         raise TypeError(f"{way} of {x.type} ({x.type.kind.value}): convert with .to(F32) first")
     return ElementExpr(way, x.type, (x,))
