@@ -179,6 +179,24 @@ def test_the_weight_counts_symbols_and_operations() -> None:
     assert weights[4] > weights[3]
 
 
+def test_a_product_of_long_sums_is_not_written_out() -> None:
+    """Six sums of 40 symbols would have four thousand million terms; its value is the product all the same."""
+    sums: list[Dim] = []
+    for place in range(6):
+        total: Dim = 0
+        for number in range(40):
+            total = total + symbol(f"s{place}_{number}")
+        sums.append(total)
+    found = product(sums)
+    assert isinstance(found, Expr)
+    assert found.weight < 300
+    sizes = dict.fromkeys(symbols_in(found), 1)
+    assert evaluate(found, sizes) == 40**6
+    assert substitute(found, dict.fromkeys(sizes, 2)) == 80**6
+    assert at_least_zero(found)
+    assert sums[0] * sums[1] == sums[1] * sums[0]
+
+
 SIZES = {"N": st.integers(1, 50), "C": st.integers(1, 50), "H": st.integers(1, 50)}
 OPERATIONS: dict[str, Callable[[Dim, Dim], Dim]] = {
     "+": operator.add,

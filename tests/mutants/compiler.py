@@ -145,13 +145,13 @@ COMPILER: tuple[Mutation, ...] = (
     Mutation(
         "gather-index-of-the-length",
         "codegen/kernels/gather.py",
-        "(position >= 0) & (position < length)",
-        "(position >= 0) & (position <= length)",
+        "position.to(U64) < length.to(U64)",
+        "position.to(U64) <= length.to(U64)",
     ),
     Mutation(
         "gather-index-below-the-first",
         "codegen/kernels/gather.py",
-        "(position >= 0) & (position < length)",
+        "position.to(U64) < length.to(U64)",
         "position < length",
     ),
     Mutation(

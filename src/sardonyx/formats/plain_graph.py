@@ -50,6 +50,7 @@ _LISTS: Mapping[AttributeKind, Callable[[AttributeValue], Plain]] = {
 _MADE_OF: Mapping[str, Callable[[Dim, Dim], Dim]] = {
     "floordiv": lambda left, right: left // right,
     "mod": lambda left, right: left % right,
+    "mul": lambda left, right: left * right,
     "max": maximum,
     "min": minimum,
 }

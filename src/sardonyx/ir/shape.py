@@ -5,9 +5,10 @@
     shape = (batch, 3, 224)     a shape is a tuple of dimensions; None stands for an unknown rank
 
 An `Expr` is a polynomial with integer coefficients over atoms; an atom is a named symbol or one of floordiv, mod, max, min of two
-dimensions. The polynomial form is canonical, so equal polynomials compare equal whatever the order of the operations that made
-them. Symbols stand for sizes: they are at least 0, and a quotient such as x // x assumes x > 0. Arithmetic that ends
-in a constant returns an `int`. A dimension about which nothing is known is an anonymous symbol, different from every other.
+dimensions, or mul of two whose product has too many terms to write it out. The polynomial form is canonical, so equal polynomials
+compare equal whatever the order of the operations that made them, as long as none is too long. Symbols stand for sizes: they are
+at least 0, and a quotient such as x // x assumes x > 0. Arithmetic that ends in a constant returns an `int`. A dimension about
+which nothing is known is an anonymous symbol, different from every other.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ __all__ = [
 
 
 class _Atom:
-    """A symbol (`kind` is "symbol"), or floordiv, mod, max, min of two dimensions; one object per distinct atom is not required."""
+    """A symbol (`kind` is "symbol"), or floordiv, mod, max, min, mul of two dimensions; equal ones may be two objects."""
 
     __slots__ = ("_hash", "key", "kind", "left", "name", "right", "weight")
 
@@ -61,6 +62,8 @@ class _Atom:
 
 _Monomial: TypeAlias = tuple[tuple[_Atom, int], ...]
 _Terms: TypeAlias = dict[_Monomial, int]
+_MOST_WRITTEN = 2048
+"""Weight of a product that is written out: k sums of n symbols have n to the power of k terms."""
 
 
 class _Unknown:
@@ -109,6 +112,8 @@ class Expr:
     def __mul__(self, other: Dim) -> Dim:
         if isinstance(other, int):
             return self if other == 1 else _dim({monomial: factor * other for monomial, factor in self._terms.items()})
+        if self.weight * len(other._terms) + other.weight * len(self._terms) > _MOST_WRITTEN:
+            return _atom_dim("mul", *sorted((self, other), key=str))
         terms: _Terms = {}
         for (left, a), (right, b) in itertools.product(self._terms.items(), _terms_of(other).items()):
             monomial = _multiply(left, right)
@@ -246,7 +251,7 @@ def at_least_zero(dim: Dim) -> bool:
     return all(factor >= 0 for factor in dim._terms.values()) and all(
         atom.kind == "symbol"
         or (atom.kind == "max" and (at_least_zero(atom.left) or at_least_zero(atom.right)))
-        or (atom.kind in ("min", "floordiv", "mod") and at_least_zero(atom.left) and at_least_zero(atom.right))
+        or (atom.kind in ("min", "floordiv", "mod", "mul") and at_least_zero(atom.left) and at_least_zero(atom.right))
         for atom in _atoms(dim)
     )
 
@@ -310,6 +315,8 @@ def _value_of_atom(atom: _Atom, sizes: Mapping[str, int]) -> int:
     left, right = _value(atom.left, sizes), _value(atom.right, sizes)
     if atom.kind in ("max", "min"):
         return max(left, right) if atom.kind == "max" else min(left, right)
+    if atom.kind == "mul":
+        return left * right
     if right == 0:
         return 0
     return left // right if atom.kind == "floordiv" else left % right
@@ -449,6 +456,7 @@ def _mod(dividend: Dim, divisor: Dim) -> Dim:
 _APPLY: dict[str, Callable[[Dim, Dim], Dim]] = {
     "floordiv": lambda a, b: a // b,
     "mod": lambda a, b: a % b,
+    "mul": lambda a, b: a * b,
     "max": maximum,
     "min": minimum,
 }

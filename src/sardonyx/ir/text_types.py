@@ -149,6 +149,7 @@ def _parse_power(tokens: Tokens, tagged: dict[str, Dim]) -> Dim:
 _FUNCTIONS: dict[str, Callable[[Dim, Dim], Dim]] = {
     "floordiv": lambda left, right: left // right,
     "mod": lambda left, right: left % right,
+    "mul": lambda left, right: left * right,
     "max": maximum,
     "min": minimum,
 }

@@ -247,6 +247,8 @@ class RecordedSizes(Sizes):
         first, second = self._number(left), self._number(right)
         if kind in ("max", "min"):
             return max(first, second) if kind == "max" else min(first, second)
+        if kind == "mul":
+            return first * second
         if second == 0:
             return 0
         return first // second if kind == "floordiv" else first % second

@@ -86,7 +86,15 @@ def test_an_overlap_that_cannot_be() -> None:
     assert session.run(None, {**feeds, "f": np.float32(0.5)})[0].shape == (3, 3)
 
 
+def test_numbers_of_boxes_and_scores_that_only_the_run_shows() -> None:
+    """Are compared then."""
+    body = "graph(b: float[N, M, 4], s: float[K, C, L]) -> (y) { m: int64[1] = [5] y = NonMaxSuppression(b, s, m) }"
+    feeds = {"b": np.random.default_rng(1).random((1, 9, 4), np.float32), "s": np.zeros((1, 2, 9), np.float32)}
+    same(body, feeds)
+    with pytest.raises(InvalidArgument, match=r"boxes \(1, 9, 4\) and scores \(1, 2, 8\); expected"):
+        cpu_session(body).run(None, {**feeds, "s": np.zeros((1, 2, 8), np.float32)})
+
+
 def test_what_is_left_to_others() -> None:
-    """Strings, and boxes that do not fit the scores."""
+    """Strings."""
     assert "type string" in declined("graph(x: string[A]) -> (y) { y = Unique(x) }")[0]
-    assert "fit each other" in declined("graph(b: float[1, 5, 4], s: float[1, 1, Z]) -> (y) { y = NonMaxSuppression(b, s) }")[0]

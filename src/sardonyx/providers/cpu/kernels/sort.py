@@ -197,7 +197,7 @@ def claim_suppression(node: Node) -> SuppressSpec | str:
     boxes, scores = shape_of(node.inputs[0]), shape_of(node.inputs[1])
     if any(given(value).dtype is not DataType.FLOAT for value in node.inputs[:2]):
         return "boxes or scores that are no float32"
-    if len(boxes) != 3 or len(scores) != 3 or boxes[2] != 4 or (boxes[0], boxes[1]) != (scores[0], scores[2]):
+    if len(boxes) != 3 or len(scores) != 3 or any(isinstance(a - b, int) and a != b for a, b in _pairs(boxes, scores)):
         return f"that boxes (N, M, 4) and scores (N, C, M) fit each other {open_or_wrong(boxes, scores)}"
     for index, dtype in _NUMBERS.items():
         value = node.input(index)
@@ -206,6 +206,11 @@ def claim_suppression(node: Node) -> SuppressSpec | str:
     limit = 0 if node.input(_LIMIT) is None else scalar_of(node, _LIMIT)
     limit = None if limit is None else max(int(limit), 0)
     return SuppressSpec(NonMaxSuppression.of(node).has_centers, node.input(_LEAST) is not None, limit)
+
+
+def _pairs(boxes: Shape, scores: Shape) -> list[tuple[Dim, Dim]]:
+    """Return the sizes that must be equal, those that only the run shows are compared then."""
+    return [(boxes[0], scores[0]), (boxes[1], scores[2]), (boxes[2], 4)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -259,6 +264,9 @@ def non_max_suppression(low: Lowering, group: Group, spec: SuppressSpec) -> None
     symbol = low.kernel(SuppressKernel(spec.has_centers, spec.limits_scores))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
+        if any(sizes(a) != sizes(b) for a, b in _pairs(boxes.shape, scores.shape)):
+            found = f"boxes {sizes.shape(boxes.shape)} and scores {sizes.shape(scores.shape)}"
+            raise InvalidArgument(f"{found}; expected (N, M, 4) and (N, C, M)")
         if sizes(M) > MOST_KEYS:
             raise InvalidArgument(f"NonMaxSuppression of {sizes(M)} boxes; at most {MOST_KEYS} are possible")
         share = max(64, _PART_PAIRS // max(sizes(most), 1))
