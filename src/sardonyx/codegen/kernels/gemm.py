@@ -160,7 +160,7 @@ class GemmParams:
         """
         shape = tiling(target)
         height = shape.tiles[0][1][0]
-        is_read_once = height > M and (M in shape.tiles[0][1] or not has_many_registers(target))
+        is_read_once = not has_many_registers(target) and height > M
         block_k = min(K, chain_for(K) if is_decoded else K if is_read_once else BLOCK_K) or 1
         if is_decoded:
             pieces_m = -(-M // _DECODED_ROWS) or 1
