@@ -6,6 +6,7 @@ import gc
 import operator
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -236,6 +237,10 @@ def test_a_quotient_by_a_size_of_0_counts_as_0() -> None:
     """As a division of integer elements by 0 does, and a remainder."""
     assert evaluate(N // C, {"N": 3, "C": 0}) == 0
     assert evaluate(N % C, {"N": 3, "C": 0}) == 0
+
+
+def test_integers_of_numpy_count_as_integers() -> None:
+    assert N * np.int64(3) == 3 * N
 
 
 def test_anonymous_dimensions_are_not_kept() -> None:

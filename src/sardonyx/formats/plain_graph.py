@@ -22,7 +22,7 @@ from sardonyx.cancellation import checked
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Dim, Expr, Graph, Node, Tensor, Value
 from sardonyx.ir.attribute import ArrayAttribute, Attribute, AttributeKind, AttributeValue
-from sardonyx.ir.shape import anonymous, maximum, minimum, symbol
+from sardonyx.ir.shape import FUNCTIONS, anonymous, symbol
 from sardonyx.ir.types import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, ValueType
 
 __all__ = ["KeptProgram", "NoPlainForm", "Place", "Plain", "PlainReader", "PlainWriter"]
@@ -46,13 +46,6 @@ _LISTS: Mapping[AttributeKind, Callable[[AttributeValue], Plain]] = {
     AttributeKind.FLOATS: float,
     AttributeKind.INTS: int,
     AttributeKind.STRINGS: str,
-}
-_MADE_OF: Mapping[str, Callable[[Dim, Dim], Dim]] = {
-    "floordiv": lambda left, right: left // right,
-    "mod": lambda left, right: left % right,
-    "mul": lambda left, right: left * right,
-    "max": maximum,
-    "min": minimum,
 }
 
 
@@ -290,7 +283,7 @@ class PlainReader:
         return found
 
     def _function(self, kind: str, left: Plain, right: Plain) -> Dim:
-        return _MADE_OF[kind](self.dim(left), self.dim(right))
+        return FUNCTIONS[kind](self.dim(left), self.dim(right))
 
     def _constant(self, plain: Plain) -> Tensor | None:
         if plain is None:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 __all__ = [
+    "FUNCTIONS",
     "Dim",
     "Expr",
     "Shape",
@@ -112,10 +113,11 @@ class Expr:
     def __mul__(self, other: Dim) -> Dim:
         if isinstance(other, int):
             return self if other == 1 else _dim({monomial: factor * other for monomial, factor in self._terms.items()})
-        if self.weight * len(other._terms) + other.weight * len(self._terms) > _MOST_WRITTEN:
+        factors = _terms_of(other)
+        if self.weight * len(factors) + _weight_of(other) * len(self._terms) > _MOST_WRITTEN:
             return _atom_dim("mul", *sorted((self, other), key=str))
         terms: _Terms = {}
-        for (left, a), (right, b) in itertools.product(self._terms.items(), _terms_of(other).items()):
+        for (left, a), (right, b) in itertools.product(self._terms.items(), factors.items()):
             monomial = _multiply(left, right)
             terms[monomial] = terms.get(monomial, 0) + a * b
         return _dim(terms)
@@ -453,13 +455,14 @@ def _mod(dividend: Dim, divisor: Dim) -> Dim:
     return _atom_dim("mod", dividend, divisor)
 
 
-_APPLY: dict[str, Callable[[Dim, Dim], Dim]] = {
-    "floordiv": lambda a, b: a // b,
-    "mod": lambda a, b: a % b,
-    "mul": lambda a, b: a * b,
+FUNCTIONS: Mapping[str, Callable[[Dim, Dim], Dim]] = {
+    "floordiv": lambda left, right: left // right,
+    "mod": lambda left, right: left % right,
+    "mul": lambda left, right: left * right,
     "max": maximum,
     "min": minimum,
 }
+"""What an atom that is no symbol makes of two dimensions, by its kind: the name that it has in texts and files."""
 
 
 def _replace_atom(atom: _Atom, sizes: Mapping[str, Dim]) -> Dim:
@@ -468,4 +471,4 @@ def _replace_atom(atom: _Atom, sizes: Mapping[str, Dim]) -> Dim:
     left, right = substitute(atom.left, sizes), substitute(atom.right, sizes)
     if right == 0 and atom.kind in ("floordiv", "mod"):
         return 0
-    return _APPLY[atom.kind](left, right)
+    return FUNCTIONS[atom.kind](left, right)

@@ -18,7 +18,7 @@ import numpy as np
 
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array, DataType, is_float
-from sardonyx.ir.shape import Dim, Expr, Shape, anonymous, maximum, minimum, substitute, symbol, symbols_in
+from sardonyx.ir.shape import FUNCTIONS, Dim, Expr, Shape, anonymous, substitute, symbol, symbols_in
 from sardonyx.ir.tensor import Tensor
 from sardonyx.ir.text_tokens import Token, Tokens, quoted, spelled
 from sardonyx.ir.types import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, ValueType
@@ -146,15 +146,6 @@ def _parse_power(tokens: Tokens, tagged: dict[str, Dim]) -> Dim:
     return result
 
 
-_FUNCTIONS: dict[str, Callable[[Dim, Dim], Dim]] = {
-    "floordiv": lambda left, right: left // right,
-    "mod": lambda left, right: left % right,
-    "mul": lambda left, right: left * right,
-    "max": maximum,
-    "min": minimum,
-}
-
-
 def _parse_atom(tokens: Tokens, tagged: dict[str, Dim]) -> Dim:
     token = tokens.read_kind("int name string anonymous mark", "a dimension: a number, a symbol or ?")
     if token.kind == "int":
@@ -167,7 +158,7 @@ def _parse_atom(tokens: Tokens, tagged: dict[str, Dim]) -> Dim:
         inner = _parse_sum(tokens, tagged)
         tokens.expect(")")
         return inner
-    function = _FUNCTIONS.get(token.text) if token.kind == "name" and tokens.at("(") else None
+    function = FUNCTIONS.get(token.text) if token.kind == "name" and tokens.at("(") else None
     if function is None:
         return symbol(token.text)
     tokens.expect("(")

@@ -16,7 +16,7 @@ C. A sum over K is made of chains of multiply-adds (`chain_for`), added up in th
 of a chain. Chains are the same whatever the blocks, the tile and the position of a row: equal rows give equal bits in a batch or
 alone and with any number of threads.
 
-Tails: what is left of M and N after whole tiles is covered by smaller ones, the last columns under a mask. One row of A, or two, go
+Tails: what is left of M and N after whole tiles is covered by smaller ones, the last columns under a mask. A few rows of A go
 through several panels side by side, where one panel has few sums (`_SIDE_BY_SIDE`).
 
 Panels may be stored in other types than float32 (`panels`): the chain of K that is needed next is then decoded to the stack. Where
