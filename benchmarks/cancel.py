@@ -262,6 +262,7 @@ def main() -> None:
     parser.add_argument("--tries", type=int, default=5)
     parser.add_argument("--first", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what a shell starts in the background
     if given.first:
         print(*first_load(given.first[0], given.first[1], float(given.first[2])))
         return

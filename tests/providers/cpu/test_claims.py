@@ -14,6 +14,7 @@ from support.models import graph, model
 import sardonyx.providers.cpu.kernels
 from sardonyx import InferenceSession
 from sardonyx.codegen.target import host_target
+from sardonyx.errors import EPFail, InvalidArgument, InvalidGraph, ModelLoadCanceled, SardonyxError
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.ir import Node
 from sardonyx.ops.schema import NHWC_DOMAIN
@@ -85,6 +86,29 @@ def _reads_attributes(function: ast.FunctionDef) -> bool:
 
 _READS = ("flag", "get", "integer", "integers", "number", "numbers", "tensor", "text", "texts")
 """The methods of a node that read an attribute."""
+
+
+def _refuses(error: SardonyxError) -> None:
+    """Lower a node of a lowering that raises `error`."""
+
+    def lower(low: Lowering, group: Group) -> None:
+        raise error
+
+    (node,) = graph("graph(x: float[2]) -> (y: float[2]) { y: float[2] = Neg(x) }")
+    claims.lower_nodes(Lowering(host_target(), 1), {node: Claimed(node, None, lower, lambda *_: False)}, {}, [node.output])
+
+
+@pytest.mark.parametrize("error", [InvalidArgument("size = -1"), EPFail("size = -1"), InvalidGraph("size = -1")])
+def test_what_a_lowering_refuses_is_said_of_its_node(error: SardonyxError) -> None:
+    """Whatever its class, which stays."""
+    with pytest.raises(type(error), match=r'^node that makes "y" \(Neg, opset 21\): size = -1$'):
+        _refuses(error)
+
+
+def test_a_load_that_ends_while_a_node_is_lowered_is_no_fault_of_the_node() -> None:
+    """The message stays as it is."""
+    with pytest.raises(ModelLoadCanceled, match=r"^cancelled$"):
+        _refuses(ModelLoadCanceled("cancelled"))
 
 
 def test_attributes_are_read_by_claims_only() -> None:

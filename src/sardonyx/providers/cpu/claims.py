@@ -28,7 +28,7 @@ from typing import TypeVar
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import DataType
-from sardonyx.errors import InvalidGraph
+from sardonyx.errors import InvalidGraph, ModelLoadCanceled, SardonyxError, located
 from sardonyx.forks import without_fork
 from sardonyx.ir import Node, TensorType, Value
 from sardonyx.provider import Capability
@@ -202,5 +202,15 @@ def lower_nodes(
 
     for group in group_nodes(list(claims.values()), joins):
         check_cancelled()
-        claims[group.node].lower(low, group)
+        _lower_group(low, claims[group.node], group)
         low.release_packed(group.node.inputs)
+
+
+def _lower_group(low: Lowering, claimed: Claimed, group: Group) -> None:
+    """Add a group's steps; what is wrong with it is said of its node. The end of a load is no fault of a node."""
+    try:
+        claimed.lower(low, group)
+    except ModelLoadCanceled:
+        raise
+    except SardonyxError as error:
+        raise located(error, group.node.place) from error

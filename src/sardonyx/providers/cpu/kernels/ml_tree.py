@@ -11,10 +11,9 @@ from sardonyx.codegen.kernels.forest import MOST_ROWS, ForestCode, ForestParams,
 from sardonyx.codegen.kernels.forest_scores import ScoresCode, ScoresParams, write_scores
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
-from sardonyx.errors import InvalidArgument, locating
+from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node
 from sardonyx.ops.forest import MEMBER, Forest
-from sardonyx.ops.schema import place_of
 from sardonyx.ops.views.ml_tree import TreeEnsemble
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.forest_tables import ForestTables, Votes, lay_out, votes_of
@@ -137,15 +136,13 @@ class ForestScoresKernel:
 @lowers("TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor", claim=claim_trees, domain="ai.onnx.ml")
 def trees(low: Lowering, group: Group, spec: TreesSpec) -> None:
     """Add up the votes; where that is not all, make scores and labels of the sums."""
-    node = group.node
-    view = TreeEnsemble.of(node)
-    with locating(place_of(node)):
-        forest = TreeEnsemble.forest(node)
-        _check_base(view)
-        ensemble = _Ensemble(low, group, spec, view, forest, votes_of(forest, view.targets))
-        ensemble.walk()
-        if not ensemble.is_done:
-            ensemble.score()
+    view = TreeEnsemble.of(group.node)
+    forest = TreeEnsemble.forest(group.node)
+    _check_base(view)
+    ensemble = _Ensemble(low, group, spec, view, forest, votes_of(forest, view.targets))
+    ensemble.walk()
+    if not ensemble.is_done:
+        ensemble.score()
 
 
 def _check_base(view: TreeEnsemble) -> None:
