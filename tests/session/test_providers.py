@@ -102,6 +102,7 @@ def test_an_optional_provider_is_listed_behind_the_cpu_provider() -> None:
     [
         ([REFERENCE], [{}, {}], "2 entries for 1 providers"),
         ([3], None, "a name, a .name, options. pair or a provider object, got 3"),
+        ([(3, {})], None, "a name, a .name, options. pair or a provider object, got .3, {}"),
     ],
 )
 def test_a_malformed_request_is_refused(providers: list[str] | None, options: list[dict[str, str]] | None, message: str) -> None:

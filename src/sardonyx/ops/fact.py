@@ -130,6 +130,8 @@ class ShapeCall(Operator):
     """The node's attributes, with references to those of the calling node resolved."""
     output_count: int
     """How many outputs the node lists."""
+    declared: tuple[DataType | None, ...]
+    """For each of them, its element type where it is known before: as the model declares it, or as it was inferred."""
     infer_body: Callable[..., list[Fact]]
     """For operators with a graph attribute: infer_body(graph, input facts) -> output facts."""
 

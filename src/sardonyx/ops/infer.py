@@ -274,7 +274,10 @@ class _Inference:
 
     def _applied(self, node: Node, entry: ShapeEntry, inputs: Sequence[Fact | None]) -> tuple[Fact, ...]:
         attributes = self._attributes(node)
-        call = ShapeCall(node.name, node.op_type, node.domain, node.version, attributes, len(node.outputs), self._infer_body)
+        declared = tuple(value.dtype for value in node.outputs)
+        call = ShapeCall(
+            node.name, node.op_type, node.domain, node.version, attributes, len(node.outputs), declared, self._infer_body
+        )
         taken = entry.attributes
         named = {name: attribute.value for name, attribute in attributes.items() if name in taken} if taken else {}
         try:

@@ -20,6 +20,7 @@ from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Model, Node, Tensor, Value
 from sardonyx.optimize.edit import Names, overridable_values, tensor_of
+from sardonyx.providers.reference.provider import evaluate
 from sardonyx.quantization.calibrate import MinMaxCalibrater
 from sardonyx.quantization.quant_utils import DEQUANT_OP_NAME, DEQUANT_OUTPUT_SUFFIX, QUANT_INPUT_SUFFIX, TENSOR_NAME_QUANT_SUFFIX
 from sardonyx.session.inference_session import InferenceSession
@@ -155,11 +156,10 @@ def create_weight_matching(float_model_path: Given, qdq_model_path: Given) -> di
         if given is None or given.name not in codes or not given.name.endswith(TENSOR_NAME_QUANT_SUFFIX):
             continue
         name = given.name.removesuffix(TENSOR_NAME_QUANT_SUFFIX)
-        parts = [codes.get(value.name) for value in node.inputs if value is not None]
-        if name in weights and all(part is not None for part in parts):
-            arrays = [part.numpy() for part in parts if part is not None]
-            restored = _dequantized(node, *arrays)
-            matched[name] = {"float": weights[name].numpy(), "dequantized": restored}
+        parts = [None if value is None else codes.get(value.name) for value in node.inputs]
+        if name in weights and all(part is not None for part, value in zip(parts, node.inputs, strict=True) if value is not None):
+            (restored,) = evaluate(node, [None if part is None else part.numpy() for part in parts])
+            matched[name] = {"float": weights[name].numpy(), "dequantized": np.asarray(restored)}
     return matched
 
 
@@ -168,24 +168,6 @@ def _constants(model: Model) -> dict[str, Tensor]:
     held = [value for node in model.graph for value in node.inputs if value is not None]
     tensors = {value.name: tensor_of(value, overridable) for value in held}
     return {name: tensor for name, tensor in tensors.items() if tensor is not None}
-
-
-def _dequantized(node: Node, codes: Array, scale: Array, zero: Array | None = None) -> Array:
-    """Return (codes - zero) * scale, of the scale's type; source: DequantizeLinear-25."""
-    axis, block = node.integer("axis", 1), node.integer("block_size", 0)
-    numbers = codes.astype(np.float64)
-    if scale.size == 1:
-        steps, middles = scale.reshape(()), np.asarray(0 if zero is None else zero).reshape(())
-    elif block:
-        size = codes.shape[axis]
-        steps = np.repeat(scale, block, axis).take(range(size), axis)
-        middles = np.zeros(()) if zero is None else np.repeat(zero, block, axis).take(range(size), axis)
-    else:
-        shape = [1] * codes.ndim
-        shape[axis] = -1
-        steps, middles = scale.reshape(shape), np.asarray(np.zeros(scale.shape) if zero is None else zero).reshape(shape)
-    restored: Array = ((numbers - middles.astype(np.float64)) * steps.astype(np.float64)).astype(scale.dtype)
-    return restored
 
 
 def compute_signal_to_quantization_noice_ratio(x: Sequence[Array] | Array, y: Sequence[Array] | Array) -> float:

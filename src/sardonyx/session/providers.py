@@ -292,11 +292,10 @@ def _split(request: ProviderRequest) -> tuple[str, Mapping[str, object], Provide
         if not isinstance(name, str) or not name:
             raise InvalidArgument(f"the provider {request!r:.200} has the name {name!r}; a provider's name is a text")
         return name, {}, request
-    given: object = request
-    if (
-        isinstance(given, (tuple, list)) and len(given) == 2 and isinstance(given[1], Mapping)
-    ):  # settings in JSON have lists for pairs
-        return str(given[0]), dict(given[1]), None
+    # Settings in JSON have lists where Python has tuples.
+    pair: object = request
+    if isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], Mapping):
+        return pair[0], dict(pair[1]), None
     raise InvalidArgument(f"a provider is a name, a (name, options) pair or a provider object, got {request!r}")
 
 

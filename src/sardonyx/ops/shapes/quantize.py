@@ -27,5 +27,10 @@ def dequantize_linear(call: ShapeCall, x: Fact, scale: Fact, zero_point: Fact | 
 
 @shape_function("DynamicQuantizeLinear")
 def dynamic_quantize_linear(call: ShapeCall, x: Fact) -> tuple[Fact, ...]:
-    """Return uint8 in the input's shape, with scale and zero point as scalars."""
-    return tensor(DataType.UINT8, x.shape), tensor(DataType.FLOAT, ()), tensor(DataType.UINT8, ())
+    """Return uint8 in the input's shape, with scale and zero point as scalars.
+
+    The scale is a float32, or of the input's type where the model declares that: converters to float16 do, though the standard
+    has no input but float32.
+    """
+    scale = x.dtype if call.declared[1:2] == (x.dtype,) else DataType.FLOAT
+    return tensor(DataType.UINT8, x.shape), tensor(scale, ()), tensor(DataType.UINT8, ())

@@ -44,3 +44,10 @@ def test_other_types_are_cast_first():
     model, fired = apply_rule(EXPAND_DYNAMIC_QUANTIZATION, TEXT.replace("x: float[", "x: float16["))
     assert fired == 1
     assert "Cast" in operators(model)
+
+
+def test_declines_narrow_scales():
+    """The reference provider rounds a scale of float16 before it divides by it."""
+    assert "float16" in declines(
+        EXPAND_DYNAMIC_QUANTIZATION, TEXT.replace("x: float[", "x: float16[").replace("s: float[", "s: float16[")
+    )

@@ -145,3 +145,12 @@ def test_dynamic_quantize_computes_in_float32(dtype):
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
         assert ours.dtype == theirs.dtype
+
+
+@pytest.mark.parametrize("numbers", [[-1, 0.3, 2.7, 1e-3], [0, 0, 6e-8, 2e-7], [0, 0, 0, 0], [-65504, 65504, 1, 0]])
+def test_dynamic_scales_may_be_narrow(numbers):
+    """A scale that float16 rounds still gives each number to a step of it, and is never 0."""
+    x, kinds = np.array(numbers, np.float16), (DataType.UINT8, DataType.FLOAT16, DataType.UINT8)
+    y, scale, zero = run_op("DynamicQuantizeLinear", x, outputs=3, output_types=kinds)
+    assert (scale.dtype, scale > 0) == (np.float16, True)
+    np.testing.assert_allclose((y.astype(float) - zero) * float(scale), x.astype(float), atol=float(scale))

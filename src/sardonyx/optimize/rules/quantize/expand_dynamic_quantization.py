@@ -9,7 +9,7 @@
 for providers that compute element-wise operators in the epilogues of others, and no DynamicQuantizeLinear. x of another type than
 float32 is cast to it first. Results are the same.
 
-Left alone: x of unknown rank, or without elements, of which there is no least.
+Left alone: x of unknown rank, or without elements, of which there is no least; a scale of another type than float32.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def _pattern(op: PatternBuilder, x: Term) -> tuple[Term, ...]:
 
 
 def _check(match: Match) -> str | None:
-    shape = match["x"].shape
+    shape, scale = match["x"].shape, match.outputs[1].dtype
+    if scale not in (None, DataType.FLOAT):
+        return f"the scale is a {scale}"
     return "the shape is unknown, or has a 0" if shape is None or 0 in shape else None
 
 

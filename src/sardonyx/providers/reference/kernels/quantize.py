@@ -89,14 +89,23 @@ def dequantize_linear(
 def dynamic_quantize_linear(node: Call, x: Array) -> tuple[Array, Array, Array]:
     """Quantize x to uint8, computing in float32, over its range extended to 0; return y, the scale and the zero point.
 
-    Source: ONNX DynamicQuantizeLinear-11; of a tensor of zeros, or empty, the scale is 1.
+    The scale has the type that the node's output has, and x is divided by it. Source: ONNX DynamicQuantizeLinear-11; of a tensor
+    of zeros, or empty, the scale is 1.
     """
     x = x.astype(np.float32, copy=False)
     low, high = x.min(initial=0), x.max(initial=0)
     scale = (high - low) / np.float32(255) if high > low else np.float32(1)
+    kind = _scale_type(node)
+    if kind == np.float16:
+        scale = np.maximum(scale.astype(kind), np.finfo(np.float16).smallest_subnormal).astype(np.float32)
     zero_point = np.clip(np.rint(-low / scale), 0, 255).astype(np.uint8)
-    scales, zero_points = np.asarray(scale, np.float32), np.asarray(zero_point, np.uint8)
-    return quantize_linear(node, x, scales, zero_points), scales, zero_points
+    zero_points = np.asarray(zero_point, np.uint8)
+    return quantize_linear(node, x, np.asarray(scale, np.float32), zero_points), np.asarray(scale, kind), zero_points
+
+
+def _scale_type(node: Call) -> np.dtype[np.generic]:
+    stated = node.output_types[1] if len(node.output_types) > 1 else None
+    return np.dtype(np.float32) if stated is None else stated.numpy
 
 
 def _quotient(x: Array, scale: Array, narrow: np.dtype[np.generic] | None) -> Array:
