@@ -38,8 +38,8 @@ COMPILER: tuple[Mutation, ...] = (
     Mutation(
         "gemm-epilogue-after-each-block-of-k",
         "codegen/kernels/gemm.py",
-        'b.branch((k + done + length).eq(p["K"])',
-        "b.branch((k + done + length) > 0",
+        '(k + done + length).eq(p["K"])',
+        "(k + done + length) > 0",
     ),
     Mutation(
         "gemm-batch-into-one-result",

@@ -55,7 +55,7 @@ def _close(result: Array, a: Array, b: Array) -> bool:
 
 
 @pytest.mark.parametrize("M", [0, 1, 2, 3, 5, 6, 7, 13])
-@pytest.mark.parametrize("N", [1, 3, 4, 8, 15, 16, 17, 31, 33, 48, 63, 64, 65, 127])
+@pytest.mark.parametrize("N", [1, 3, 4, 8, 9, 12, 15, 16, 17, 24, 25, 31, 33, 48, 63, 64, 65, 127])
 def test_tails_of_m_and_n(engine: Engine, M: int, N: int) -> None:
     """Sizes around each tile boundary are exact to the order of fp32 sums, and nothing else is written."""
     a, b = _random(M, 19), _random(19, N)

@@ -8,15 +8,17 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import F32, I32
-from sardonyx.codegen.emit.values import Register, Span
+from sardonyx.codegen.emit.types import F32, I32, I64
+from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.tiles import (
     Cell,
+    TileEnds,
     Tiling,
     cover_columns,
     cover_rows,
     finish_in_a_loop,
     is_long,
+    store_first,
     tile_spans,
     waits_in_memory,
 )
@@ -45,6 +47,48 @@ def test_every_element_is_covered_once(target: Target, M: int, N: int) -> None:
     call(engine, "count", [counts], [M, N])
     assert (counts[: M * N] == 1).all()
     assert (counts[M * N :] == 0).all()
+
+
+@pytest.mark.parametrize(("M", "N"), [(1, 1), (5, 7), (6, 9), (13, 15), (19, 16), (7, 17), (6, 24), (5, 27), (2, 31)])
+def test_every_element_is_covered_once_where_panels_end_early(target: Target, M: int, N: int) -> None:
+    """Elements behind a row's last are those of the next row: to store them would count twice."""
+    lanes = target.lanes(32)
+    shape, module = Tiling(lanes, ((2, _HEIGHTS), (1, _HEIGHTS))), Module(target)
+    with module.kernel("count") as b:
+        rows, columns = b.param(0), b.param(1)
+        for vectors, _, (left, right) in cover_columns(b, shape, (rows.like(0), columns), panels_end_early=True):
+            with b.loop(left, right, vectors * lanes) as n, b.loop(0, rows) as row:
+                starts = [b.buffer(0, I32).at(row * columns + n + j * lanes) for j in range(vectors)]
+                ends = TileEnds(b, lanes, vectors, columns - n)
+
+                def count(spans: list[Span], starts: list[Pointer] = starts, ends: TileEnds = ends) -> None:
+                    cells = [(start, start.load(0, span) + 1) for start, span in zip(starts, spans, strict=True)]
+                    ends.store(cells, spans)
+
+                ends.each_way(count)
+    engine, counts = Engine(target), np.zeros(M * N + 64, np.int32)
+    engine.add(module)
+    call(engine, "count", [counts], [M, N])
+    assert (counts[: M * N] == 1).all()
+    assert (counts[M * N :] == 0).all()
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_the_first_lanes_of_vectors_are_stored(target: Target, bits: int) -> None:
+    """Any number of them, and nothing behind."""
+    lanes, module = target.lanes(bits), Module(target)
+    kind, dtype = (I32, np.int32) if bits == 32 else (I64, np.int64)
+    with module.kernel("store") as b:
+        rows = [b.buffer(0, kind).at(row * lanes) for row in range(3)]
+        results = [b.buffer(1, kind).at(row * lanes) for row in range(3)]
+        store_first(b, [(result, row.load(0, lanes)) for result, row in zip(results, rows, strict=True)], b.param(0))
+    engine = Engine(target)
+    engine.add(module)
+    numbers = np.arange(1, 3 * lanes + 1, dtype=dtype).reshape(3, lanes)
+    for count in range(lanes):
+        result = np.zeros_like(numbers)
+        call(engine, "store", [numbers, result], [count])
+        np.testing.assert_array_equal(result, np.where(np.arange(lanes) < count, numbers, 0))
 
 
 def test_a_tiling_is_named_by_its_largest_tile() -> None:

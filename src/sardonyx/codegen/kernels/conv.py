@@ -29,7 +29,7 @@ from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes
 from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS, Rows, Steps, fill_table, result_of, row_table
 from sardonyx.codegen.kernels.gemm import BLOCK_K, CHAIN, TASK_PRODUCTS, TASKS_PER_THREAD, row_pieces
-from sardonyx.codegen.kernels.tiles import Ahead, Cell, finish_in_a_loop, multiply, waits_in_memory
+from sardonyx.codegen.kernels.tiles import Ahead, Cell, TileEnds, finish_in_a_loop, multiply, waits_in_memory
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass
@@ -400,12 +400,11 @@ class ConvTile:
         """
         lanes = b.target.lanes(kind.bits)
         self._b, self._lanes, self._start_of = b, lanes, places.start_of
-        self._vectors, self.height, self._column, self._remaining = vectors, places.height, column, remaining
+        self._vectors, self.height, self._column = vectors, places.height, column
         starts = [places.start_of(i) for i in range(places.height)]
         self._places = [(start + j * lanes, column + j * lanes) for start in starts for j in range(vectors)]
         self._output = b.buffer(output, kind)
-        left = least(b, remaining - (vectors - 1) * lanes, b.const(I64, lanes))
-        self._spans = [Span(lanes)] * (vectors - 1) + [Span(lanes, b.tail_mask(left, lanes))]
+        self._ends = TileEnds(b, lanes, vectors, remaining)
         self.sums = [b.variable(b.const(kind.vector(lanes), 0.0)) for _ in self._places]
 
     def clear(self) -> None:
@@ -415,41 +414,41 @@ class ConvTile:
 
     def add_what_is_there(self) -> None:
         """Add the chains before this one."""
-        for total, (place, _), span in zip(self.sums, self._places, self._spans * self.height, strict=True):
-            total.set(self._output.load(place, span) + total.value)
+        self._ends.each_way(self._add)
 
     def put_down(self) -> None:
         """Leave the sums in the output."""
-        self._wholly(self._store)
+        self._ends.each_way(self._store)
 
     def finish(self, epilogue: ConvEpilogue) -> None:
         """Store what the epilogue makes of the sums."""
         waits = waits_in_memory(self._b.target, epilogue, self._output.element)
-        self._wholly(lambda spans: self._put_down_and_finish(epilogue, spans) if waits else self._finish(epilogue, spans))
+        self._ends.each_way(functools.partial(self._put_down_and_finish if waits else self._finish, epilogue))
 
-    def _wholly(self, store: Callable[[Sequence[Span]], None]) -> None:
-        """Store under a mask; where masks are not free, without one where all channels are there."""
-        b, lanes = self._b, self._lanes
-        if b.target.has_masks:
-            store(self._spans)
-            return
-        whole = [Span(lanes)] * self._vectors
-        b.branch(self._remaining >= self._vectors * lanes, lambda: store(whole), lambda: store(self._spans))
+    def _add(self, spans: list[Span]) -> None:
+        for total, (place, _), span in zip(self.sums, self._places, spans * self.height, strict=True):
+            total.set(self._output.load(place, span) + total.value)
 
-    def _store(self, spans: Sequence[Span]) -> None:
-        for total, (place, _), span in zip(self.sums, self._places, list(spans) * self.height, strict=True):
-            self._output.store(total.value, place, span)
+    def _store(self, spans: list[Span]) -> None:
+        cells = zip(self.sums, self._places, strict=True)
+        self._ends.store(((self._output.at(place), total.value) for total, (place, _) in cells), spans)
 
-    def _finish(self, epilogue: ConvEpilogue, spans: Sequence[Span]) -> None:
-        for total, (place, channel), span in zip(self.sums, self._places, list(spans) * self.height, strict=True):
-            self._output.store(epilogue(self._b, total.value, place, channel, span), place, span)
+    def _finish(self, epilogue: ConvEpilogue, spans: list[Span]) -> None:
+        cells = zip(self.sums, self._places, spans * self.height, strict=True)
+        self._ends.store(
+            (
+                (self._output.at(place), epilogue(self._b, total.value, place, channel, span))
+                for total, (place, channel), span in cells
+            ),
+            spans,
+        )
 
-    def _put_down_and_finish(self, epilogue: ConvEpilogue, spans: Sequence[Span]) -> None:
+    def _put_down_and_finish(self, epilogue: ConvEpilogue, spans: list[Span]) -> None:
         b, output = self._b, self._output
 
         def cell(place: Register, channel: Register, span: Span) -> Cell:
-            return lambda: epilogue(b, output.load(place, span), place, channel, span), lambda value: output.store(
-                value, place, span
+            return lambda: epilogue(b, output.load(place, span), place, channel, span), lambda value: self._ends.store(
+                [(output.at(place), value)], [span]
             )
 
         def row(i: Register) -> list[Cell]:

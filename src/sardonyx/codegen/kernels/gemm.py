@@ -16,8 +16,9 @@ C. A sum over K is made of chains of multiply-adds (`chain_for`), added up in th
 of a chain. Chains are the same whatever the blocks, the tile and the position of a row: equal rows give equal bits in a batch or
 alone and with any number of threads.
 
-Tails: what is left of M and N after whole tiles is covered by smaller ones, the last columns under a mask. A few rows of A go
-through several panels side by side, where one panel has few sums (`_SIDE_BY_SIDE`).
+Tails: what is left of M and N after whole tiles is covered by smaller ones, the last columns under a mask; where masks are not
+free, the last columns of C are stored by halves of vectors, and a tile as wide as a panel may end early. A few rows of A go through
+several panels side by side, where one panel has few sums (`_SIDE_BY_SIDE`).
 
 Panels may be stored in other types than float32 (`panels`): the chain of K that is needed next is then decoded to the stack. Where
 both sides are pairs of bfloat16, a step of K is a dot product of pairs.
@@ -37,13 +38,13 @@ from sardonyx.codegen.kernels.tiles import (
     Ahead,
     Cell,
     Range,
+    TileEnds,
     Tiling,
     cover_columns,
     cover_rows,
     finish_in_a_loop,
     has_many_registers,
     multiply,
-    tile_spans,
     tiling,
     waits_in_memory,
 )
@@ -311,7 +312,7 @@ def _write_block(
     first_a = b.buffer(A, panels.computed).at(batch * p["stride_a"] + k)
     first_b = b.buffer(B, panels.element).at(batch * p["stride_b"])
     first_c = b.buffer(C, panels.computed).at(batch * p["stride_c"])
-    for vectors, heights, (left, right_end) in cover_columns(b, shape, columns):
+    for vectors, heights, (left, right_end) in cover_columns(b, shape, columns, panels_end_early=not b.target.has_masks):
         with b.loop(left, right_end, vectors * shape.lanes) as n:
             index, steps = n // shape.panel, _least(b, p["block_k"], p["K"] - k)
             stored = panels.place(first_b, index, k, p["K"], shape.panel)
@@ -382,32 +383,36 @@ def _write_tile(
         a, panel, c, ahead = b.addresses
         m, n, k, stride = b.arguments
         p = read_gemm_params(b)
-        spans = tile_spans(b, shape, vectors, p["N"] - n) * beside
-        tile = [(i, j * shape.lanes, spans[j]) for i in range(height) for j in range(len(spans))]
-        places = [(c.at(i * p["ldc"] + j), span) for i, j, span in tile]
-        sums = [b.variable(b.const(kind.vector(shape.lanes), 0.0)) for _ in tile]
+        places = [(i, j * shape.lanes) for i in range(height) for j in range(vectors * beside)]
+        starts = [c.at(i * p["ldc"] + j) for i, j in places]
+        sums = [b.variable(b.const(kind.vector(shape.lanes), 0.0)) for _ in places]
         depth = _least(b, p["block_k"], p["K"] - k)
         rows = [a.at(i * p["lda"]) for i in range(height)]
         apart = [p["K"] * (number * shape.panel) for number in range(1, beside)]
+        is_panel = vectors * shape.lanes == shape.panel and vectors > 1
+        ends = TileEnds(b, shape.lanes, vectors, p["N"] - n if beside == 1 else None, is_panel=is_panel)
 
-        def put_down() -> None:
-            for total, (place, span) in zip(sums, places, strict=True):
-                place.store(total.value, 0, span)
+        def add_what_is_there(spans: list[Span]) -> None:
+            for total, start, span in zip(sums, starts, spans * (height * beside), strict=True):
+                total.set(start.load(0, span) + total.value)
 
-        def finish(epilogue: Epilogue) -> None:
-            for total, (i, j, span), (place, _) in zip(sums, tile, places, strict=True):
-                place.store(epilogue(b, total.value, m + i, n + j, span), 0, span)
+        def put_down(spans: list[Span]) -> None:
+            ends.store(((start, total.value) for start, total in zip(starts, sums, strict=True)), spans)
 
-        def put_down_and_finish(epilogue: Epilogue) -> None:
+        def finish(epilogue: Epilogue, spans: list[Span]) -> None:
+            cells = zip(sums, places, starts, spans * (height * beside), strict=True)
+            ends.store(((start, epilogue(b, total.value, m + i, n + j, span)) for total, (i, j), start, span in cells), spans)
+
+        def put_down_and_finish(epilogue: Epilogue, spans: list[Span]) -> None:
             def row(number: Register) -> list[Cell]:
                 i, first = (number // beside, number % beside * shape.panel) if beside > 1 else (number, 0)
-                columns = [(first + j * shape.lanes, span) for j, span in enumerate(spans[:vectors])]
+                columns = [(first + j * shape.lanes, span) for j, span in enumerate(spans)]
                 return [cell(c.at(i * p["ldc"] + j), m + i, n + j, span) for j, span in columns]
 
             def cell(place: Pointer, i: Register, j: Register, span: Span) -> Cell:
-                return lambda: epilogue(b, place.load(0, span), i, j, span), lambda value: place.store(value, 0, span)
+                return lambda: epilogue(b, place.load(0, span), i, j, span), lambda value: ends.store([(place, value)], [span])
 
-            put_down()
+            put_down(spans)
             finish_in_a_loop(b, height * beside, vectors, row)
 
         with b.loop(0, b.max(depth, 1), p["chain"]) as done:
@@ -435,13 +440,16 @@ def _write_tile(
             else:
                 add(near)  # multiply-adds leave time for it also where it finds nothing to fetch
             with b.when((k + done) > 0):
-                for total, (place, span) in zip(sums, places, strict=True):
-                    total.set(place.load(0, span) + total.value)
+                ends.each_way(add_what_is_there)
             if epilogue is None:
-                put_down()
+                ends.each_way(put_down)
             else:
                 way = put_down_and_finish if waits_in_memory(module.target, epilogue, kind) else finish
-                b.branch((k + done + length).eq(p["K"]), functools.partial(way, epilogue), put_down)
+                b.branch(
+                    (k + done + length).eq(p["K"]),
+                    lambda: ends.each_way(functools.partial(way, epilogue)),
+                    lambda: ends.each_way(put_down),
+                )
     return b
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sardonyx.codegen.emit.bfloat_dots import dot2
 from sardonyx.codegen.emit.builder import Function, Variable
@@ -18,6 +19,7 @@ __all__ = [
     "Ahead",
     "Cell",
     "Range",
+    "TileEnds",
     "Tiling",
     "cover_columns",
     "cover_rows",
@@ -25,6 +27,7 @@ __all__ = [
     "has_many_registers",
     "is_long",
     "multiply",
+    "store_first",
     "tile_spans",
     "tiling",
     "waits_in_memory",
@@ -89,13 +92,20 @@ def _tiling(target: Target, lanes: int) -> Tiling:
     return Tiling(lanes, ((2, (4, 2, 1)), (1, (4, 1))))
 
 
-def cover_columns(b: Function, shape: Tiling, columns: Range) -> Iterator[tuple[int, tuple[int, ...], Range]]:
-    """Yield ranges of columns for tiles of falling width: whole panels, then tiles that may end within their last vector."""
+def cover_columns(
+    b: Function, shape: Tiling, columns: Range, *, panels_end_early: bool = False
+) -> Iterator[tuple[int, tuple[int, ...], Range]]:
+    """Yield ranges of columns for tiles of falling width: whole panels, then tiles that may end within their last vector.
+
+    Where `panels_end_early`, a panel's tile may be one of those.
+    """
     first, end = columns
     for vectors, heights in shape.tiles:
         width = vectors * shape.lanes
         if vectors == 1:
             last = end
+        elif width == shape.panel and panels_end_early:
+            last = b.min(first + (end - first + (shape.lanes - 1)) // width * width, end)
         elif width == shape.panel:
             last = first + (end - first) // width * width
         else:
@@ -120,6 +130,60 @@ def tile_spans(b: Function, shape: Tiling, vectors: int, remaining: Register) ->
         return [whole] * vectors
     rest = remaining - (vectors - 1) * shape.lanes
     return [whole] * (vectors - 1) + [Span(shape.lanes, b.tail_mask(b.min(rest, shape.lanes), shape.lanes))]
+
+
+def store_first(b: Function, cells: Sequence[tuple[Pointer, Register]], count: Register) -> None:
+    """Store the first `count` lanes of vectors, fewer than all, by halves: where masks are not free, a store under one is slow."""
+    done, parts = b.variable(count.like(0)), [value for _, value in cells]
+    width = parts[0].type.lanes // 2
+    while width:
+        rest = [b.variable(part.shuffle(range(width))) for part in parts]
+        with b.when((count & width).ne(0)):
+            for (place, _), part, other in zip(cells, parts, rest, strict=True):
+                place.store(other.value, done.value, width)
+                other.set(part.shuffle(range(width, 2 * width)))
+            done.set(done.value + width)
+        parts, width = [other.value for other in rest], width // 2
+
+
+class TileEnds:
+    """How the rows of a tile touch C, of which a row's last vector may have fewer columns than lanes."""
+
+    def __init__(self, b: Function, lanes: int, vectors: int, remaining: Register | None, *, is_panel: bool = False) -> None:
+        """Choose the ways to touch C.
+
+        Args:
+            b: the function to write into.
+            lanes: elements of a vector.
+            vectors: vectors of a row.
+            remaining: columns of C from the tile's first on; None where they are enough for any tile.
+            is_panel: whether a tile under masks that are free has whole vectors only.
+        """
+        self._b, self._lanes, self._whole = b, lanes, [Span(lanes)] * vectors
+        self._cut, self._last = self._whole, None
+        if remaining is None or (is_panel and b.target.has_masks):
+            return
+        last = remaining - (vectors - 1) * lanes
+        self._cut = [*self._whole[1:], Span(lanes, b.tail_mask(b.min(last, lanes), lanes))]
+        self._last = None if b.target.has_masks else last
+
+    def each_way(self, write: Callable[[list[Span]], None]) -> None:
+        """Write under masks; where they are not free, also without, for where all columns are there."""
+        if self._last is None:
+            write(self._cut)
+        else:
+            self._b.branch(self._last >= self._lanes, lambda: write(self._whole), lambda: write(self._cut))
+
+    def store(self, cells: Iterable[tuple[Pointer, Register]], spans: Sequence[Span]) -> None:
+        """Store row after row of vectors, as many in each as there are `spans`: each as soon as it is made."""
+        cut = []
+        for (start, value), span in zip(cells, itertools.cycle(spans), strict=False):
+            if self._last is None or span.mask is None:
+                start.store(value, 0, span)
+            else:
+                cut.append((start, value))
+        if self._last is not None and cut:
+            store_first(self._b, cut, self._last)
 
 
 def is_long(target: Target, epilogue: Callable[..., Register], sums: Type = F32, most: int = _LONG) -> bool:
