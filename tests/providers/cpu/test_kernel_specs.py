@@ -40,7 +40,7 @@ PHASE = Phase(1, Plane.HIDDEN, (), ((Plane.HIDDEN, X),))
 CELL = Cell((PHASE,), 4, 0, (Plane.HIDDEN,), False)
 DOT_DEPTHWISE = DotDepthwiseCode(3, 1, 1, False, False, False)
 DOT_CONV = DotConvCode(2, (4,), False, False, 0, 0)
-PLANE_POOL = PlanePoolCode("max", F32, 1, 0, 0, False, X)
+PLANE_POOL = PlanePoolCode("max", F32, 1, 0, 0, False, False, X)
 STORE = ByteStore(U8, I8, False, None, None, X, (F32,), "c")
 VALUES: dict[str, list[Any]] = {
     "Along": list(Along),

@@ -6,7 +6,7 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.emit.types import F32, F64
 from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.codegen.kernels.images.plane_pool import LONGEST_EXTENT, PlanePoolCode, PlanePoolParams, write_plane_pool
 from sardonyx.codegen.run.jit import Engine
@@ -23,7 +23,7 @@ def engine(target: Target) -> Engine:
     engine = Engine(target)
     for fold in _FOLDS:
         module = Module(target)
-        write_plane_pool(module, fold, PlanePoolCode(fold, F32, 2, 0, 0, False, argument(0, F32)))
+        write_plane_pool(module, fold, PlanePoolCode(fold, F32, 2, 0, 0, False, True, argument(0, F32)))
         engine.add(module)
     return engine
 
@@ -95,9 +95,41 @@ def test_what_is_written_for_one_stride_and_few_taps(target: Target, stride: int
     x, engine = _RNG.standard_normal((2, 5, 150)).astype(np.float32), Engine(target)
     for symbol, code in (("any", (0, 0)), ("one", (stride, taps))):
         module = Module(target)
-        write_plane_pool(module, symbol, PlanePoolCode("mean", F32, 2, *code, False, argument(0, F32)))
+        write_plane_pool(module, symbol, PlanePoolCode("mean", F32, 2, *code, False, symbol == "any", argument(0, F32)))
         engine.add(module)
     assert _pool(engine, "one", x, stride, taps).tobytes() == _pool(engine, "any", x, stride, taps).tobytes()
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 6, 7, 8, 9])
+@pytest.mark.parametrize("stride", [1, 2, 3, 4])
+@pytest.mark.parametrize("fold", _FOLDS)
+def test_short_rows(target: Target, fold: str, stride: int, width: int) -> None:
+    """Fit into a register with their padding, or do not: the same bits, NaN and infinities included."""
+    x, engine = _RNG.standard_normal((5, 4, width)).astype(np.float32), Engine(target)
+    x.ravel()[[1, 7 % x.size, 11 % x.size]] = np.nan, np.inf, -np.inf
+    for symbol, code in ((f"{fold}_any", (0, 0)), (f"{fold}_one", (stride, 3))):
+        module = Module(target)
+        write_plane_pool(module, symbol, PlanePoolCode(fold, F32, 2, *code, False, symbol.endswith("any"), argument(0, F32)))
+        engine.add(module)
+    found = [_pool(engine, symbol, x, stride, 3) for symbol in (f"{fold}_any", f"{fold}_one")]
+    np.testing.assert_array_equal(found[1], found[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_short_rows_of_other_numbers_and_three_axes(target: Target, dtype: type) -> None:
+    """Means of 2 x 2 x 2 elements, with a border of 1 that counts."""
+    kind, engine, module = F64 if dtype is np.float64 else F32, Engine(target), Module(target)
+    write_plane_pool(module, "mean", PlanePoolCode("mean", kind, 3, 1, 2, True, False, argument(0, kind)))
+    engine.add(module)
+    x = _RNG.standard_normal((3, 2, 4, 2)).astype(dtype)
+    steps = ((8, 15), (2, 3), (1, 1))
+    axes = [WindowAxis(size, size + 1, 1, 1, 1, 2, *step) for size, step in zip(x.shape[1:], steps, strict=True)]
+    params = PlanePoolParams.blocked(3, axes, (1, 1, 1))
+    y = np.zeros((3, 3, 5, 3), dtype)
+    call(engine, "mean", [x, y], params.words(), 0, params.tasks())
+    padded = np.pad(x.astype(np.float64), [(0, 0), (1, 1), (1, 1), (1, 1)])
+    parts = [padded[:, i : i + 3, j : j + 5, k : k + 3] for i in range(2) for j in range(2) for k in range(2)]
+    np.testing.assert_allclose(y, sum(parts) / 8, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("width", [LONGEST_EXTENT - 2, LONGEST_EXTENT, 2 * LONGEST_EXTENT + 100])

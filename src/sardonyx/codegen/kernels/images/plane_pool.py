@@ -8,6 +8,9 @@ number, in a scratch row that holds what changes nothing where there is padding.
     e f g h …                   →    - ae bf cg dh … -     →     ae|bf  bf|cg|dh …
     (outer taps)                     (last axis, padded)         (taps of the last axis, strided)
 
+A row that is no longer than a vector, with its padding, stays in a register between the passes, where masks are not free: the taps
+of the last axis are then permutations of it.
+
 Every element is folded by itself in the order of taps: no block, thread or position changes bits.
 """
 
@@ -22,13 +25,14 @@ from sardonyx.codegen.emit.builder import Variable
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import Type
+from sardonyx.codegen.emit.types import I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AXIS_WORDS, AxisValues, WindowAxis, axis_words, blocks, least, read_axes, taps_inside
 from sardonyx.codegen.kernels.pool import Fold, fold_of
+from sardonyx.codegen.kernels.tiles import store_first
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["LONGEST_EXTENT", "PlanePoolCode", "PlanePoolParams", "write_plane_pool"]
+__all__ = ["LONGEST_EXTENT", "MOST_STRIDE", "PlanePoolCode", "PlanePoolParams", "write_plane_pool"]
 
 INPUT, OUTPUT = range(2)
 """The buffers of the kernel."""
@@ -44,6 +48,15 @@ _SLACK = 256
 
 _WIDE = 4
 """Vectors of the first pass that go at a time."""
+
+MOST_STRIDE = 4
+"""The code for strides up to this one is their own."""
+
+_WORDS = (32, 64)
+"""Bits of elements of which parts of vectors are read and written at once."""
+
+_MASKED_BYTES = 32
+"""Vectors of so many bytes are read under masks at once also where these are not free; stores take longer."""
 
 _TASKS_PER_THREAD = 4
 _MOST_ELEMENTS = 1 << 24
@@ -99,11 +112,13 @@ class PlanePoolCode:
     rank: int
     """The number of spatial axes."""
     stride: int
-    """Of the last axis, where it is 1 or 2; 0 for any."""
+    """Of the last axis, where it is MOST_STRIDE at most; 0 for any."""
     taps: int
     """Of the last axis, where they are few: they are written one after another; 0 for any."""
     counts_padding: bool
     """Whether elements of the declared padding count for a mean."""
+    dilated: bool
+    """Whether taps lie apart on any axis."""
     after: ElementExpr
     """What is stored, of argument 0, the result of the fold."""
 
@@ -120,9 +135,31 @@ def write_plane_pool(module: Module, symbol: str, code: PlanePoolCode) -> None:
             first, left = task // columns * b.param(_BLOCK_ROWS), task % columns * b.param(_BLOCK_PLACES)
             right = least(b, left + b.param(_BLOCK_PLACES), axes[-1]["places"])
             strip = _Strip(b, code, axes, ends, scratch, counts, left, right)
+            rows = first, least(b, first + b.param(_BLOCK_ROWS), b.param(_ROWS))
+
             strip.prepare()
-            with b.loop(first, least(b, first + b.param(_BLOCK_ROWS), b.param(_ROWS))) as row:
-                strip.fold_row(row)
+            if strip.may_be_short:
+                b.branch(
+                    strip.length <= strip.lanes,
+                    functools.partial(strip.each_row, *rows, strip.fold_short_row),
+                    functools.partial(strip.each_row, *rows, strip.fold_row),
+                )
+            else:
+                strip.each_row(*rows, strip.fold_row)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One row of the output."""
+
+    source: Pointer
+    """The first element of the rows of the input that its windows meet."""
+    result: Pointer
+    """Where it begins."""
+    taps: list[Register]
+    """How many taps of each outer axis meet the input."""
+    count: Register
+    """How many of them, all axes together, count for a mean."""
 
 
 class _Strip:
@@ -147,6 +184,13 @@ class _Strip:
         self.length = (right - left - 1) * last["stride"] + (last["taps"] - 1) * last["dilation"] + 1
         self.first = b.min(b.max(-self.begin, 0), self.length)
         self.end = b.max(b.min(last["size"] - self.begin, self.length), self.first)
+        index, kind = b.iota(I32, self.lanes), I32 if code.kind.bits == I32.bits else I64
+        is_there = (index >= self.first.to(I32)) & (index < self.end.to(I32))
+        self.signs = b.select(is_there, b.const(kind.vector(self.lanes), -1), 0)
+        """Negative in the lanes of a short row that the input has: a mask that stays in one register."""
+        has_words = code.kind.bits in _WORDS and code.after.type.bits in _WORDS
+        has_code = not code.dilated and code.taps > 0 and code.stride > 0
+        self.may_be_short = has_words and has_code and not b.target.has_masks and b.target.vector_bytes >= _MASKED_BYTES
 
     def prepare(self) -> None:
         """Fill the scratch row's padding, and find how many elements of the last axis count for each place."""
@@ -157,6 +201,7 @@ class _Strip:
             self._fill(0, begin, 0)
             self._fill(begin, counted, 1)
             self._fill(counted, self.length, 0)
+            self.counts.store(1, self.right - self.left, self.lanes)
             for i, span in b.vectors(0, self.right - self.left, kind, lanes=self.lanes):
                 total = b.variable(b.const(kind.vector(span.lanes), 0))
                 self._each_tap(i, span, total.add)
@@ -169,38 +214,70 @@ class _Strip:
         for i, span in self.b.vectors(begin, end, self.code.kind, lanes=self.lanes):
             self.scratch.store(number, i, span)
 
-    def fold_row(self, row: Register) -> None:
+    def each_row(self, first: Register, last: Register, fold: Callable[[_Row], None]) -> None:
+        """Fold the rows [first, last) of the output one after another."""
+        b, outer, rest = self.b, self.axes[:-1], first
+        places: list[Variable] = []
+        for axis in reversed(outer):
+            places.insert(0, b.variable(rest % axis["places"]))
+            rest = rest // axis["places"]
+        plane = b.variable(rest)
+        with b.loop(first, last) as row:
+            fold(self._row(row, plane.value, [place.value for place in places]))
+            step = row.like(1)
+            for axis, place in zip(reversed(outer), reversed(places), strict=True):
+                following = place.value + step
+                is_end = following.eq(axis["places"])
+                place.set(b.select(is_end, 0, following))
+                step = b.select(is_end, row.like(1), 0)
+            plane.add(step)
+
+    def fold_row(self, row: _Row) -> None:
         """Make one row of the output."""
         b, code = self.b, self.code
-        source, result, taps, count = self._place(row)
         for i, spans in self._wide_vectors():
-            for vector, value in enumerate(self._fold_outer(source.at(self.begin + i), taps, spans)):
+            for vector, value in enumerate(self._fold_outer(row.source.at(self.begin + i), row.taps, spans)):
                 self.scratch.store(value, i + vector * self.lanes, spans[vector])
         for i, span in b.vectors(0, self.right - self.left, code.kind, lanes=self.lanes):
-            value = self._fold_last(i, span, count)
-            result.store(write_expressions(b, [code.after], [value])[0], self.left + i, span)
+            value = self._fold_last(i, span, row.count)
+            row.result.store(write_expressions(b, [code.after], [value])[0], self.left + i, span)
 
-    def _place(self, row: Register) -> tuple[Pointer, Pointer, list[Register], Register]:
-        """Return where the first inputs of a row of windows are, where its results go, its outer taps, and how many count."""
-        b, axes, rest = self.b, self.axes, row
-        places: list[Register] = []
-        for axis in reversed(axes[:-1]):
-            places.insert(0, rest % axis["places"])
-            rest = rest // axis["places"]
-        source = rest * (axes[0]["size"] * axes[0]["in_step"])
+    def fold_short_row(self, row: _Row) -> None:
+        """Make one row of the output whose windows see no more than a vector."""
+        b, code, kind = self.b, self.code, self.code.kind.vector(self.lanes)
+        count, neutral = self.right - self.left, self.fold.begin[0]
+        seen = self._fold_outer(row.source.at(self.begin), row.taps, [Span(self.lanes)], self.signs)[0]
+        seen = b.select(self.signs < 0, seen, b.const(kind, neutral)) if neutral else seen
+        state = self._start_last(kind)
+        for tap in range(code.taps):
+            self._take_last(state, seen.shuffle([min(place * code.stride + tap, self.lanes - 1) for place in range(self.lanes)]))
+        value = self._end_last(state, b.const(I64, 0), Span(self.lanes), row.count)
+        value = write_expressions(b, [code.after], [value])[0]
+        result = row.result.at(self.left)
+        b.branch(
+            count.eq(self.lanes),
+            lambda: result.store(value, 0, self.lanes),
+            lambda: store_first(b, [(result, value)], count),
+        )
+
+    def _row(self, row: Register, plane: Register, places: Sequence[Register]) -> _Row:
+        """Return a row of the output, at `places` of the outer axes of a plane."""
+        b, axes = self.b, self.axes
+        source = plane * (axes[0]["size"] * axes[0]["in_step"])
         taps: list[Register] = []
         count = row.like(1)
         for axis, end, at in zip(axes[:-1], self.ends, places, strict=False):
-            first, last, start = taps_inside(b, at, axis)
+            first, last, start = taps_inside(b, at, axis, dilated=self.code.dilated)
             source = source + start * axis["in_step"]
             taps.append(last - first)
             if self.code.counts_padding:
                 room = axis["size"] + end - (at * axis["stride"] - axis["begin"])
-                count = count * least(b, axis["taps"], b.max(blocks(room, axis["dilation"]), room.like(0)))
+                room = blocks(room, axis["dilation"]) if self.code.dilated else room
+                count = count * least(b, axis["taps"], b.max(room, room.like(0)))
             else:
                 count = count * (last - first)
         pointers = b.buffer(INPUT, self.code.kind).at(source), b.buffer(OUTPUT, self.code.after.type).at(row * axes[-1]["places"])
-        return *pointers, taps, count
+        return _Row(*pointers, taps, count)
 
     def _wide_vectors(self) -> Iterator[tuple[Register, list[Span]]]:
         """Walk the scratch row that is not padding: several vectors at a time, then one."""
@@ -211,14 +288,18 @@ class _Strip:
         for i, span in b.vectors(whole, self.end, self.code.kind, lanes=self.lanes):
             yield i, [span]
 
-    def _fold_outer(self, source: Pointer, taps: Sequence[Register], spans: Sequence[Span]) -> list[Register]:
+    def _fold_outer(
+        self, source: Pointer, taps: Sequence[Register], spans: Sequence[Span], signs: Register | None = None
+    ) -> list[Register]:
+        """Return what the outer taps of neighbouring vectors fold to; of one vector only where `signs` are negative, if given."""
         b, kind = self.b, self.code.kind.vector(spans[0].lanes)
         states = [[b.variable(b.const(kind, number)) for number in self.fold.begin] for _ in spans]
         with ExitStack() as loops:
             for axis, count in zip(self.axes[:-1], taps, strict=True):
                 tap = loops.enter_context(b.loop(0, count))
                 source = source.at(tap * (axis["dilation"] * axis["in_step"]))
-            for vector, (state, span) in enumerate(zip(states, spans, strict=True)):
+            seen = spans if signs is None else [Span(self.lanes, signs < 0)]
+            for vector, (state, span) in enumerate(zip(states, seen, strict=True)):
                 self.fold.step(b, state, source.load(vector * self.lanes, span))
         return [self._partial(state) for state in states]
 
@@ -228,13 +309,23 @@ class _Strip:
         return self.fold.end(self.b, values, values[0]) if self.code.fold == "max" else values[0]
 
     def _fold_last(self, i: Register, span: Span, outer_count: Register) -> Register:
-        b, kind = self.b, self.code.kind.vector(span.lanes)
-        state = [b.variable(b.const(kind, number)) for number in self.fold.begin]
-        is_max = self.code.fold == "max"
-        self._each_tap(i, span, functools.partial(self.fold.step, b, state) if is_max else state[0].add)
+        state = self._start_last(self.code.kind.vector(span.lanes))
+        self._each_tap(i, span, functools.partial(self._take_last, state))
+        return self._end_last(state, i, span, outer_count)
+
+    def _start_last(self, kind: Type) -> list[Variable]:
+        return [self.b.variable(self.b.const(kind, number)) for number in self.fold.begin]
+
+    def _take_last(self, state: Sequence[Variable], x: Register) -> None:
+        if self.code.fold == "max":
+            self.fold.step(self.b, state, x)
+        else:
+            state[0].add(x)
+
+    def _end_last(self, state: Sequence[Variable], i: Register, span: Span, outer_count: Register) -> Register:
         values = [variable.value for variable in state]
         if self.counts is None:
-            return self.fold.end(b, values, values[0])
+            return self.fold.end(self.b, values, values[0])
         return values[0] / (self.counts.load(i, span) * outer_count.to(self.code.kind))
 
     def _each_tap(self, i: Register, span: Span, take: Callable[[Register], None]) -> None:

@@ -6,7 +6,7 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import Type
-from sardonyx.codegen.kernels.images.plane_pool import LONGEST_EXTENT, PlanePoolCode, PlanePoolParams, write_plane_pool
+from sardonyx.codegen.kernels.images.plane_pool import LONGEST_EXTENT, MOST_STRIDE, PlanePoolCode, PlanePoolParams, write_plane_pool
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
@@ -68,7 +68,7 @@ class PlanePoolKernel:
         """Return its name."""
         code = self.code
         words = [f"plane_pool{code.rank}d", code.fold, f"{code.kind.kind.value}{code.kind.bits}"]
-        words += [f"s{code.stride}", f"t{code.taps}", "padding" * code.counts_padding]
+        words += [f"s{code.stride}", f"t{code.taps}", "padding" * code.counts_padding, "dilated" * code.dilated]
         return expression_symbol(target, "_".join(word for word in words if word), [code.after])
 
     def write(self, module: Module, symbol: str) -> None:
@@ -100,8 +100,9 @@ def _code(spec: PlanePoolSpec, after: ElementExpr) -> PlanePoolCode:
         spec.fold,
         spec.kind,
         len(window.kernel),
-        stride if stride <= 2 else 0,
+        stride if stride <= MOST_STRIDE else 0,
         taps if taps <= _FEW_TAPS else 0,
         spec.counts_padding,
+        set(window.dilations) != {1},
         after,
     )
