@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sardonyx.quantization.histogram import Histogram
+from sardonyx.errors import InvalidArgument
+from sardonyx.quantization.histogram import Histogram, smooth_distribution
 
 
 def _of(*arrays: object, bins: int = 64) -> Histogram:
@@ -51,3 +52,17 @@ def test_few_values_have_a_range(values: list[float]) -> None:
         assert np.isfinite(low)
         assert np.isfinite(high)
         assert low <= high
+
+
+def test_smoothing_takes_zeros_from_the_others() -> None:
+    """The sum stays; a distribution of zeros has no smoothed one."""
+    found = smooth_distribution(np.array([0, 3, 0, 1]))
+    assert found is not None
+    np.testing.assert_allclose(found, [1e-4, 3 - 1e-4, 1e-4, 1 - 1e-4], rtol=1e-6)
+    assert smooth_distribution(np.zeros(3)) is None
+
+
+def test_smoothing_needs_shares_that_suffice() -> None:
+    """Many zeros and small shares are refused."""
+    with pytest.raises(InvalidArgument, match="2 zeros"):
+        smooth_distribution(np.array([0, 0, 1e-5]))

@@ -25,7 +25,7 @@ from sardonyx.formats import onnx as onnx_format
 from sardonyx.ir import Graph, Model, Node, Value
 from sardonyx.ops.infer import infer_graph
 from sardonyx.optimize.edit import Names, clone_model, overridable_values, tensor_of
-from sardonyx.quantization.histogram import Histogram
+from sardonyx.quantization.collectors import CalibrationDataCollector, HistogramCollector
 from sardonyx.quantization.quant_utils import CalibrationMethod
 from sardonyx.quantization.tensors_data import (
     CalibrationCacheEncoder,
@@ -40,9 +40,12 @@ from sardonyx.tools.models import Given, read
 __all__ = [
     "CalibraterBase",
     "CalibrationCacheEncoder",
+    "CalibrationDataCollector",
     "CalibrationDataReader",
     "CalibrationMethod",
     "EntropyCalibrater",
+    "HistogramCalibrater",
+    "HistogramCollector",
     "MinMaxCalibrater",
     "PercentileCalibrater",
     "TensorData",
@@ -54,6 +57,7 @@ __all__ = [
 ]
 
 _FLOATS = (DataType.FLOAT, DataType.FLOAT16)
+_METHODS = {"entropy": CalibrationMethod.Entropy, "percentile": CalibrationMethod.Percentile}
 _MOST_BYTES = 1 << 30
 """Larger models are written to a file before a session opens them."""
 
@@ -237,28 +241,62 @@ class MinMaxCalibrater(CalibraterBase):
         return self._data(CalibrationMethod.MinMax, self._ranges)
 
 
-class _HistogramCalibrater(CalibraterBase):
-    """Keeps a histogram of each tensor."""
+class HistogramCalibrater(CalibraterBase):
+    """Keeps a histogram of each tensor, from which its range follows."""
 
-    def _prepare(self, bins: int) -> None:
-        if bins < 2:
-            raise InvalidArgument(f"num_bins is at least 2, got {bins}")
-        self._bins = bins
-        self._histograms: list[Histogram] = []
+    def __init__(
+        self,
+        model_path: Given | Model,
+        op_types_to_calibrate: Sequence[str] | None = None,
+        augmented_model_path: str | os.PathLike[str] = "",
+        use_external_data_format: bool = False,
+        method: str = "percentile",
+        symmetric: bool = False,
+        num_bins: int = 128,
+        num_quantized_bins: int = 2048,
+        percentile: float = 99.999,
+        scenario: str = "same",
+        *,
+        tensors: Sequence[str] | None = None,
+    ) -> None:
+        """Prepare the model.
+
+        Args:
+            model_path: as of CalibraterBase, like the other arguments that it has.
+            op_types_to_calibrate: see there.
+            augmented_model_path: see there.
+            use_external_data_format: see there.
+            method: as of HistogramCollector, like those that follow.
+            symmetric: see there.
+            num_bins: see there.
+            num_quantized_bins: see there.
+            percentile: see there.
+            scenario: see there.
+            tensors: names of the tensors to look at instead.
+
+        Raises:
+            InvalidArgument: an argument is none of these.
+            SardonyxError: the model cannot be read.
+        """
+        super().__init__(
+            model_path, op_types_to_calibrate, augmented_model_path, symmetric, use_external_data_format, tensors=tensors
+        )
+        self.collector = HistogramCollector(method, symmetric, num_bins, num_quantized_bins, percentile, scenario)
 
     def _augment(self) -> list[Value]:
         return self._values
 
     def _take(self, results: Sequence[Array]) -> None:
-        if not self._histograms:
-            self._histograms = [Histogram(self._bins) for _ in self._values]
-        for histogram, result, value in zip(self._histograms, results, self._values, strict=True):
-            if not np.isfinite(result).all():
-                raise ValueError(f"tensor {value.name!r} has NaN or infinities for the calibration data; its range is not defined")
-            histogram.add(result)
+        self.collector.collect(dict(zip(self.tensors_to_calibrate, results, strict=True)))
+
+    def compute_data(self) -> TensorsData:
+        """Return the ranges; raises ValueError where no data was collected."""
+        if not self._values:
+            return TensorsData(_METHODS[self.collector.method], {})
+        return TensorsData(_METHODS[self.collector.method], self.collector.compute_collection_result())
 
 
-class EntropyCalibrater(_HistogramCalibrater):
+class EntropyCalibrater(HistogramCalibrater):
     """The range that loses least of a tensor's distribution, by the Kullback-Leibler divergence."""
 
     def __init__(
@@ -276,17 +314,13 @@ class EntropyCalibrater(_HistogramCalibrater):
     ) -> None:
         """Prepare the model; `num_bins` bins of a histogram of magnitudes are compared with `num_quantized_bins` levels."""
         super().__init__(
-            model_path, op_types_to_calibrate, augmented_model_path, symmetric, use_external_data_format, tensors=tensors
+            *(model_path, op_types_to_calibrate, augmented_model_path, use_external_data_format, method, symmetric),
+            *(num_bins, num_quantized_bins),
+            tensors=tensors,
         )
-        self._prepare(num_bins)
-        self._levels = num_quantized_bins
-
-    def compute_data(self) -> TensorsData:
-        """Return the ranges; raises ValueError where no data was collected."""
-        return self._data(CalibrationMethod.Entropy, [histogram.entropy_range(self._levels) for histogram in self._histograms])
 
 
-class PercentileCalibrater(_HistogramCalibrater):
+class PercentileCalibrater(HistogramCalibrater):
     """The range that a percentage of all magnitudes lies in."""
 
     def __init__(
@@ -303,17 +337,12 @@ class PercentileCalibrater(_HistogramCalibrater):
         tensors: Sequence[str] | None = None,
     ) -> None:
         """Prepare the model; raises InvalidArgument where `percentile` is not from 0 to 100."""
-        if not 0 <= percentile <= 100:
-            raise InvalidArgument(f"percentile is from 0 to 100, got {percentile}")
         super().__init__(
-            model_path, op_types_to_calibrate, augmented_model_path, symmetric, use_external_data_format, tensors=tensors
+            *(model_path, op_types_to_calibrate, augmented_model_path, use_external_data_format, method, symmetric),
+            num_bins,
+            percentile=percentile,
+            tensors=tensors,
         )
-        self._prepare(num_bins)
-        self._share = percentile / 100
-
-    def compute_data(self) -> TensorsData:
-        """Return the ranges; raises ValueError where no data was collected."""
-        return self._data(CalibrationMethod.Percentile, [histogram.range_of(self._share) for histogram in self._histograms])
 
 
 def create_calibrator(

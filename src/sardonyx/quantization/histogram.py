@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidArgument
 
-__all__ = ["Histogram"]
+__all__ = ["Histogram", "smooth_distribution"]
 
 _LEAST_LEVELS = 2
 _MOST_BINS = 1 << 16
@@ -90,3 +91,26 @@ def _divergence(counts: Array, size: int, levels: int) -> float:
     is_counted = (p > 0) & (q > 0)
     lost = p[(p > 0) & (q == 0)].sum()
     return float(np.sum(p[is_counted] * np.log(p[is_counted] / q[is_counted])) + lost * np.log(1e12))
+
+
+def smooth_distribution(p: Array, eps: float = 0.0001) -> Array | None:
+    """Return a distribution without zeros: each becomes `eps`, and the others are that much less in all, in equal shares.
+
+    Args:
+        p: counts or shares, none negative.
+        eps: what a zero becomes.
+
+    Returns:
+        float32 in the shape of `p`; None where all of it is 0.
+
+    Raises:
+        InvalidArgument: a share would become 0 or less.
+    """
+    is_zero = np.asarray(p) == 0
+    zeros, others = int(is_zero.sum()), int((~is_zero).sum())
+    if not others:
+        return None
+    smoothed: Array = np.where(is_zero, eps, np.asarray(p, np.float32) - eps * zeros / others).astype(np.float32)
+    if (smoothed <= 0).any():
+        raise InvalidArgument(f"{zeros} zeros of {eps} each are more than the least of {others} other shares has")
+    return smoothed

@@ -13,10 +13,10 @@ from typing import Any
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats.protos import Message
+from sardonyx.quantization.configs import CALIBRATION_OPTIONS, Feeds, StaticQuantConfig
 from sardonyx.quantization.overrides import hint
 from sardonyx.quantization.plan import MOVES, OTHERS, PRODUCTS
 from sardonyx.quantization.quant_utils import CalibrationMethod, QuantFormat, QuantType
-from sardonyx.quantization.quantize import CALIBRATION_OPTIONS, Feeds, StaticQuantConfig
 from sardonyx.tools.models import Given, read, to_proto
 
 __all__ = ["get_qdq_config"]

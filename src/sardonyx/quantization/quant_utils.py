@@ -7,13 +7,33 @@ for a tensor, or one for each index along an axis.
 from __future__ import annotations
 
 import dataclasses
-import enum
-from collections.abc import Mapping
 
 import numpy as np
 
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
+from sardonyx.formats.onnx_tensor import write_tensor
+from sardonyx.formats.protos import Message, protos
+from sardonyx.ir import Tensor
+from sardonyx.quantization.histogram import smooth_distribution
+from sardonyx.quantization.kinds import LIMITS, CalibrationMethod, QuantFormat, QuantizationMode, QuantType, integers_of, limits_of
+from sardonyx.quantization.named_values import (
+    DEQUANT_OP_NAME,
+    DEQUANT_OUTPUT_SUFFIX,
+    QUANT_INPUT_SUFFIX,
+    QUANT_OP_NAME,
+    TENSOR_NAME_QUANT_SUFFIX,
+    BiasToQuantize,
+    QuantizedInitializer,
+    QuantizedValue,
+    QuantizedValueType,
+    add_dequant_input_suffix,
+    add_dequant_output_suffix,
+    add_dequant_suffix,
+    add_quant_input_suffix,
+    add_quant_output_suffix,
+    add_quant_suffix,
+)
 from sardonyx.quantization.onnx_helpers import (
     add_infer_metadata,
     add_pre_process_metadata,
@@ -30,23 +50,51 @@ from sardonyx.quantization.onnx_helpers import (
     save_and_reload_model_with_shape_infer,
     tensor_proto_to_array,
 )
+from sardonyx.quantization.shape_inference import optimize_model, update_opset_version
+from sardonyx.quantization.tensors_data import write_calibration_table
+from sardonyx.quantization.type_tables import (
+    FLOAT8_TYPES,
+    MODEL_SIZE_THRESHOLD,
+    ONNX_INT_TYPE_RANGE,
+    ONNX_INT_TYPE_REDUCED_RANGE,
+    ONNX_INT_TYPE_SYMMETRIC_RANGE,
+    ONNX_TYPE_TO_NP_TYPE,
+    type_to_name,
+)
 
 __all__ = [
     "DEQUANT_OP_NAME",
     "DEQUANT_OUTPUT_SUFFIX",
+    "FLOAT8_TYPES",
+    "MODEL_SIZE_THRESHOLD",
+    "ONNX_INT_TYPE_RANGE",
+    "ONNX_INT_TYPE_REDUCED_RANGE",
+    "ONNX_INT_TYPE_SYMMETRIC_RANGE",
+    "ONNX_TYPE_TO_NP_TYPE",
     "QUANT_INPUT_SUFFIX",
     "QUANT_OP_NAME",
     "TENSOR_NAME_QUANT_SUFFIX",
+    "BiasToQuantize",
     "CalibrationMethod",
     "Grid",
     "QuantFormat",
     "QuantType",
     "QuantizationMode",
+    "QuantizedInitializer",
+    "QuantizedValue",
+    "QuantizedValueType",
+    "add_dequant_input_suffix",
+    "add_dequant_output_suffix",
+    "add_dequant_suffix",
     "add_infer_metadata",
     "add_pre_process_metadata",
+    "add_quant_input_suffix",
+    "add_quant_output_suffix",
+    "add_quant_suffix",
     "attribute_to_kwarg",
     "compute_data_quant_params",
     "compute_scale_zp",
+    "compute_scale_zp_blocked",
     "find_by_name",
     "generate_identified_filename",
     "get_elem_index",
@@ -64,117 +112,21 @@ __all__ = [
     "ms_domain",
     "normalize_axis",
     "onnx_domain",
+    "optimize_model",
     "pack_bytes_to_4bit",
     "quantize_data",
     "quantize_nparray",
+    "quantize_onnx_initializer",
     "save_and_reload_model_with_shape_infer",
+    "smooth_distribution",
+    "snap_zero_point_to_uint8",
     "tensor_proto_to_array",
+    "type_to_name",
+    "update_opset_version",
+    "write_calibration_table",
 ]
 
 ms_domain, onnx_domain = "com.microsoft", "ai.onnx"
-QUANT_OP_NAME, DEQUANT_OP_NAME = "QuantizeLinear", "DequantizeLinear"
-QUANT_INPUT_SUFFIX, DEQUANT_OUTPUT_SUFFIX = "_QuantizeLinear_Input", "_DequantizeLinear_Output"
-TENSOR_NAME_QUANT_SUFFIX = "_quantized"
-"""The names that onnxruntime's tools give."""
-
-
-class QuantizationMode(enum.Enum):
-    """Whether activations are quantized in each run, or by scales found beforehand."""
-
-    IntegerOps = 0
-    QLinearOps = 1
-
-
-class QuantFormat(enum.Enum):
-    """How a quantized model is written: with quantized operators, or float operators between Q and DQ."""
-
-    QOperator = 0
-    QDQ = 1
-
-    def __str__(self) -> str:
-        return self.name
-
-
-class CalibrationMethod(enum.Enum):
-    """How the range of a tensor follows from its values."""
-
-    MinMax = 0
-    Entropy = 1
-    Percentile = 2
-    Distribution = 3
-
-
-class QuantType(enum.Enum):
-    """The type of quantized numbers."""
-
-    QInt8 = 0
-    QUInt8 = 1
-    QFLOAT8E4M3FN = 2
-    QInt16 = 3
-    QUInt16 = 4
-    QInt4 = 5
-    QUInt4 = 6
-
-    def __str__(self) -> str:
-        return self.name
-
-    @staticmethod
-    def from_string(text: str) -> QuantType:
-        """Return the type of a name; raises InvalidArgument for another text."""
-        if text not in QuantType.__members__:
-            raise InvalidArgument(f"a QuantType is one of {', '.join(QuantType.__members__)}, got {text!r}")
-        return QuantType[text]
-
-    @property
-    def tensor_type(self) -> int:
-        """The number of the element type, as in onnx.TensorProto."""
-        return int(_DTYPES[self])
-
-    @property
-    def dtype(self) -> DataType:
-        """The element type.
-
-        Raises:
-            InvalidArgument: it is no type of integers.
-        """
-        dtype = _DTYPES[self]
-        if self is QuantType.QFLOAT8E4M3FN:
-            raise InvalidArgument("quantization to float8 is not offered here; choose one of the types of integers")
-        return dtype
-
-
-_DTYPES: Mapping[QuantType, DataType] = {
-    QuantType.QInt8: DataType.INT8,
-    QuantType.QUInt8: DataType.UINT8,
-    QuantType.QFLOAT8E4M3FN: DataType.FLOAT8E4M3FN,
-    QuantType.QInt16: DataType.INT16,
-    QuantType.QUInt16: DataType.UINT16,
-    QuantType.QInt4: DataType.INT4,
-    QuantType.QUInt4: DataType.UINT4,
-}
-_LIMITS: Mapping[DataType, tuple[int, int]] = {
-    DataType.INT4: (-8, 7),
-    DataType.UINT4: (0, 15),
-    DataType.INT8: (-128, 127),
-    DataType.UINT8: (0, 255),
-    DataType.INT16: (-32768, 32767),
-    DataType.UINT16: (0, 65535),
-    DataType.INT32: (-(1 << 31), (1 << 31) - 1),
-}
-
-
-def limits_of(dtype: DataType, *, reduced: bool = False, symmetric: bool = False) -> tuple[int, int]:
-    """Return the least and the greatest number of a type that a grid is laid out for.
-
-    Args:
-        dtype: a type of integers.
-        reduced: whether a bit is left unused, so that sums of products fit accumulators of 16 bits.
-        symmetric: whether the least is the negative of the greatest, for signed types of 8 bits and more.
-    """
-    low, high = _LIMITS[dtype]
-    if reduced:
-        return (low // 2, (high + 1) // 2) if low and high > 7 else (low // 2, high // 2)
-    return (-high, high) if symmetric and low and high > 7 else (low, high)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -193,7 +145,7 @@ class Grid:
     def quantize(self, array: Array) -> Array:
         """Return the quantized numbers of an array, of `dtype` in its shape."""
         scale, zero = self._along(array, self.scale), self._along(array, self.zero_point.astype(np.int64))
-        low, high = _LIMITS[self.dtype]
+        low, high = LIMITS[self.dtype]
         codes = np.clip(np.rint(array / scale).astype(np.float64) + zero, low, high)
         return codes.astype(np.int32).astype(self.dtype.numpy)
 
@@ -262,7 +214,7 @@ def grid_of_range(
         symmetric,
         least_range,
     )
-    bottom, top = _LIMITS[dtype]
+    bottom, top = LIMITS[dtype]
     return Grid(dtype, scale.astype(kind), np.clip(zero, bottom, top).astype(np.int32).astype(dtype.numpy))
 
 
@@ -314,7 +266,7 @@ def get_qmin_qmax_for_qType(  # noqa: N802  onnxruntime's name
     Raises:
         InvalidArgument: it is no type of integers of up to 32 bits.
     """
-    dtype = _integers(qType)
+    dtype = integers_of(qType)
     low, high = limits_of(dtype, reduced=reduce_range, symmetric=symmetric)
     return np.asarray(low, np.int64).astype(dtype.numpy), np.asarray(high, np.int64).astype(dtype.numpy)
 
@@ -325,15 +277,8 @@ def get_qrange_for_qType(  # noqa: N802  onnxruntime's name
     symmetric: bool = False,
 ) -> int:
     """Return how far the codes of a type reach; arguments and errors are those of `get_qmin_qmax_for_qType`."""
-    low, high = limits_of(_integers(qType), reduced=reduce_range, symmetric=symmetric)
+    low, high = limits_of(integers_of(qType), reduced=reduce_range, symmetric=symmetric)
     return high - low
-
-
-def _integers(number: int) -> DataType:
-    found = next((dtype for dtype in _LIMITS if int(dtype) == number), None)
-    if found is None:
-        raise InvalidArgument(f"expected the number of a type of integers that codes may have, got {number!r}")
-    return found
 
 
 def normalize_axis(axis: int, rank: int) -> tuple[bool, int]:
@@ -378,7 +323,7 @@ def compute_data_quant_params(
     high = (array.max() if array.size else 0.0) if rmax_override is None else rmax_override
     kind = array.dtype if array.dtype.kind == "f" else np.dtype(np.float32)
     ends = kind.type(low), kind.type(high)
-    grid = grid_of_range(_integers(quant_type), *ends, symmetric=symmetric, reduced=reduce_range, least_range=min_real_range)
+    grid = grid_of_range(integers_of(quant_type), *ends, symmetric=symmetric, reduced=reduce_range, least_range=min_real_range)
     return grid.zero_point, grid.scale
 
 
@@ -417,10 +362,117 @@ def quantize_nparray(
     Raises:
         InvalidArgument: the type is none of integers.
     """
-    dtype = _integers(qType)
+    dtype = integers_of(qType)
     least, most = limits_of(dtype)
     least = least if low is None else max(least, int(np.asarray(low)))
     most = most if high is None else min(most, int(np.asarray(high)))
     steps = np.rint(np.asarray(arr, np.float32) / np.asarray(scale, np.float32)) + np.asarray(zero_point).astype(np.float64)
     codes: Array = np.clip(steps, least, most).astype(np.int64).astype(dtype.numpy)
     return codes
+
+
+def compute_scale_zp_blocked(
+    weight: Array,
+    quant_type: int,
+    axis: int,
+    block_size: int,
+    symmetric: bool,
+) -> tuple[Array, Array]:
+    """Return the zero points and the scales of a weight in blocks, as QuantizeLinear-21 takes them.
+
+    Args:
+        weight: floats of one axis or more; onnxruntime's function takes two.
+        quant_type: a number of onnx.TensorProto.DataType, of integers.
+        axis: the axis that blocks lie along.
+        block_size: how many elements a block has, the last one perhaps fewer; at least 1.
+        symmetric: whether 0 is in the middle of the range of each block.
+
+    Returns:
+        Zero points of the type, and scales of the weight's, in its shape but for one element of `axis` for each block.
+
+    Raises:
+        InvalidArgument: the type is none of integers, the weight has no such axis, or the size is less than 1.
+        ValueError: an element is NaN or infinite.
+    """
+    dtype = integers_of(quant_type)
+    exists, place = normalize_axis(axis, weight.ndim)
+    if not exists or block_size < 1:
+        raise InvalidArgument(f"a weight of shape {weight.shape} has no blocks of {block_size} elements along axis {axis}")
+    rows = np.moveaxis(weight, place, 0)
+    padded = np.pad(rows, ((0, -len(rows) % block_size), *((0, 0) for _ in rows.shape[1:])))
+    blocks = padded.reshape(-1, block_size, *rows.shape[1:])
+    low, high = blocks.min(axis=1, initial=0), blocks.max(axis=1, initial=0)
+    zero, scale = compute_scale_zp(low, high, *limits_of(dtype, symmetric=symmetric), symmetric)
+    codes = np.clip(zero, *LIMITS[dtype]).astype(np.int32).astype(dtype.numpy)
+    return np.moveaxis(codes, 0, place), np.moveaxis(scale, 0, place)
+
+
+def quantize_onnx_initializer(
+    weight: Message,
+    quant_type: int,
+    zero_point: Array,
+    scale: Array,
+    axis: int | None = None,
+    quant_weight_name: str | None = None,
+    block_size: int = 0,
+) -> Message:
+    """Return the codes of a weight.
+
+    Args:
+        weight: an onnx.TensorProto of floats.
+        quant_type: a number of onnx.TensorProto.DataType, of integers.
+        zero_point: one for the weight, one for each index along `axis`, or one for each block.
+        scale: as many.
+        axis: the axis that scales, or blocks, go along; None for one scale.
+        quant_weight_name: the name of the result; by default the weight's with `_quantized` behind it.
+        block_size: the elements of a block; 0 for none.
+
+    Returns:
+        An onnx.TensorProto of the type, in the weight's shape.
+
+    Raises:
+        InvalidArgument: the type is none of integers, or the weight has no such axis.
+        ValueError: it is no TensorProto, or scales do not go with its shape.
+    """
+    array = tensor_proto_to_array(weight)
+    scales, zeros = np.asarray(scale), np.asarray(zero_point)
+    if axis is not None:
+        exists, place = normalize_axis(axis, array.ndim)
+        if not exists:
+            raise InvalidArgument(f"weight {weight.name!r} of shape {array.shape} has no axis {axis}")
+        shape = [1] * array.ndim
+        shape[place] = -1
+        if block_size:
+            scales, zeros = (np.repeat(part, block_size, place).take(range(array.shape[place]), place) for part in (scales, zeros))
+        else:
+            scales, zeros = scales.reshape(shape), zeros.reshape(shape)
+    codes = quantize_nparray(quant_type, array, scales, zeros)
+    if codes.shape != array.shape:
+        raise InvalidArgument(f"scales of shape {np.shape(scale)} do not go with weight {weight.name!r} of shape {array.shape}")
+    made = protos().TensorProto()
+    write_tensor(made, Tensor.from_array(codes), quant_weight_name or f"{weight.name}{TENSOR_NAME_QUANT_SUFFIX}")
+    return made
+
+
+def snap_zero_point_to_uint8(
+    rmin: object, rmax: object, qmin: int = 0, qmax: int = 255, min_real_range: float | None = None
+) -> tuple[Array, Array]:
+    """Return the zero point and the scale of a grid of uint8 that covers rmin to rmax, with its zero point at `qmin` or the middle.
+
+    Args:
+        rmin: the least number; where it is negative, the zero point is the middle, (qmin + qmax + 1) // 2.
+        rmax: the greatest.
+        qmin: the least code.
+        qmax: the greatest code.
+        min_real_range: the range is at least as wide as this.
+
+    Raises:
+        ValueError: a bound is NaN or infinite, or qmin is not less than qmax.
+    """
+    low, high = min(float(np.squeeze(np.asarray(rmin))), 0.0), max(float(np.squeeze(np.asarray(rmax))), 0.0)
+    if not (np.isfinite(low) and np.isfinite(high)) or qmin >= qmax:
+        raise ValueError(f"numbers from {rmin} to {rmax} have no codes from {qmin} to {qmax}")
+    high = max(high, low + (min_real_range or 0.0))
+    zero = (qmin + qmax + 1) // 2 if low < 0 else qmin
+    scale = max(-low / max(zero - qmin, 1), high / max(qmax - zero, 1), (min_real_range or 0.0) / (qmax - qmin))
+    return np.array(zero, np.uint8), np.array(scale or 1 / (qmax - qmin), np.float32)

@@ -11,13 +11,13 @@ from __future__ import annotations
 import dataclasses
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from sardonyx.dtypes import Array, DataType, OnnxValue
+from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats import onnx as onnx_format
 from sardonyx.ir import Model, Value
@@ -26,22 +26,24 @@ from sardonyx.optimize.contract import Context
 from sardonyx.optimize.passes.apply_rules import ApplyRules
 from sardonyx.quantization import dynamic
 from sardonyx.quantization.calibrate import create_calibrator
+from sardonyx.quantization.configs import CALIBRATION_OPTIONS, DynamicQuantConfig, Feeds, QuantConfig, StaticQuantConfig
 from sardonyx.quantization.operators import OPERATOR_RULES
 from sardonyx.quantization.overrides import Override, hint, read_overrides
 from sardonyx.quantization.plan import MOVES, OTHERS, PRODUCTS, Plan, make_plan
 from sardonyx.quantization.qdq import QdqChoice, drop_unused, insert_qdq
+from sardonyx.quantization.qdq_config import get_qdq_config
 from sardonyx.quantization.quant_utils import CalibrationMethod, Grid, QuantFormat, QuantType, grid_of_range, grid_of_weights
 from sardonyx.quantization.shape_inference import prepared
 from sardonyx.quantization.tensors_data import TensorData, TensorsData, load_tensors_data, save_tensors_data
 from sardonyx.tools.models import Given
 
 __all__ = [
-    "CALIBRATION_OPTIONS",
     "DynamicQuantConfig",
-    "Feeds",
+    "QuantConfig",
     "StaticQuantConfig",
     "checked_ranges",
     "dynamic_model",
+    "get_qdq_config",
     "quantize",
     "quantize_dynamic",
     "quantize_static",
@@ -50,8 +52,6 @@ __all__ = [
 
 RangesOf: TypeAlias = Callable[[Model, Plan, Mapping[str, Any]], "TensorsData"]
 """Finds the ranges of a plan's activations; Any: options are of all kinds."""
-Feeds: TypeAlias = "Iterable[Mapping[str, OnnxValue]]"
-"""Feeds, input name -> value; a CalibrationDataReader, or anything that gives them."""
 _OLDEST_OPSET, _OPSET_OF_HALF, _OPSET_OF_MORE_TYPES = 13, 19, 21
 _NARROW_OR_WIDE = (DataType.INT4, DataType.UINT4, DataType.INT16, DataType.UINT16)
 _STATIC_OPTIONS = frozenset(
@@ -76,14 +76,6 @@ _WITHOUT_EFFECT: Mapping[str, str] = {
     "ForceQuantizeNoInputCheck": "operators that move elements are quantized with what they move",
     "UseQDQContribOps": "types of 4 and 16 bits are those of opset 21",
 }
-CALIBRATION_OPTIONS: Mapping[str, str] = {
-    "CalibTensorRangeSymmetric": "symmetric",
-    "CalibMovingAverage": "moving_average",
-    "CalibMovingAverageConstant": "averaging_constant",
-    "CalibMaxIntermediateOutputs": "max_intermediate_outputs",
-    "CalibPercentile": "percentile",
-}
-"""Option of `quantize_static` -> the argument of a calibrator that it is."""
 _OF_METHOD: Mapping[CalibrationMethod, Collection[str]] = {
     CalibrationMethod.MinMax: ("symmetric", "moving_average", "averaging_constant", "max_intermediate_outputs"),
     CalibrationMethod.Entropy: ("symmetric",),
@@ -91,42 +83,7 @@ _OF_METHOD: Mapping[CalibrationMethod, Collection[str]] = {
 }
 
 
-@dataclasses.dataclass(slots=True)
-class DynamicQuantConfig:
-    """The arguments of `quantize_dynamic`."""
-
-    weight_type: QuantType = QuantType.QInt8
-    op_types_to_quantize: Sequence[str] | None = None
-    nodes_to_quantize: Sequence[str] | None = None
-    nodes_to_exclude: Sequence[str] | None = None
-    per_channel: bool = False
-    reduce_range: bool = False
-    use_external_data_format: bool = False
-    extra_options: Mapping[str, Any] | None = None
-
-
-@dataclasses.dataclass(slots=True)
-class StaticQuantConfig:
-    """The arguments of `quantize_static`."""
-
-    calibration_data_reader: Feeds
-    calibrate_method: CalibrationMethod = CalibrationMethod.MinMax
-    quant_format: QuantFormat = QuantFormat.QDQ
-    activation_type: QuantType = QuantType.QInt8
-    weight_type: QuantType = QuantType.QInt8
-    op_types_to_quantize: Sequence[str] | None = None
-    nodes_to_quantize: Sequence[str] | None = None
-    nodes_to_exclude: Sequence[str] | None = None
-    per_channel: bool = False
-    reduce_range: bool = False
-    use_external_data_format: bool = False
-    calibration_providers: Sequence[str] | None = None
-    extra_options: Mapping[str, Any] | None = None
-
-
-def quantize(
-    model_input: Given, model_output: str | os.PathLike[str], quant_config: StaticQuantConfig | DynamicQuantConfig
-) -> None:
+def quantize(model_input: Given, model_output: str | os.PathLike[str], quant_config: QuantConfig) -> None:
     """Quantize a model as a configuration says; raises as `quantize_static` and `quantize_dynamic`."""
     if not isinstance(quant_config, (StaticQuantConfig, DynamicQuantConfig)):
         raise InvalidArgument(f"quant_config is a StaticQuantConfig or a DynamicQuantConfig, got {type(quant_config).__name__}")

@@ -19,7 +19,7 @@ from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument, NoSuchFile
 from sardonyx.formats.flat.schema import Schema
 from sardonyx.formats.flat.writer import write
-from sardonyx.quantization.quant_utils import CalibrationMethod
+from sardonyx.quantization.kinds import CalibrationMethod
 
 __all__ = [
     "CalibrationCacheEncoder",
