@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gc
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from support.models import graph
 
 from sardonyx import errors
 from sardonyx.formats.program_file import digest_of, read_program, write_program
+from sardonyx.session.context.data import OrtEpContextData
 from sardonyx.session.context.files import Content, Placed, ProgramsFile, Sharing, hand_over, place_beside, place_inside
 
 _WEIGHT = np.arange(600, dtype=np.float32)
@@ -81,6 +83,17 @@ def test_a_callback_gets_what_would_be_files() -> None:
     assert [item.attributes["ep_cache_context"] for item in placed] == ["a.bin", "a_part_1.bin"]
     assert _array(found["a.bin"], placed[0]) == list(_WEIGHT)
     assert found["a_part_1.bin"] == bytes(_FOREIGN.data)
+
+
+def test_a_callback_may_leave_its_bytes_in_a_cycle() -> None:
+    """The collector frees them, as it frees the frames of a callback that fails."""
+
+    def keep(name: str, data: OrtEpContextData) -> None:
+        cycle: list[object] = [data]
+        cycle.append(cycle)
+
+    hand_over([_content()], "x.bin", keep, {})
+    assert gc.collect() > 0
 
 
 def test_sessions_share_a_file_until_one_stops(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def place_inside(contents: Sequence[Content], weights: Mapping[bytes, str]) -> l
     for content in contents:
         stream = io.BytesIO()
         added = ProgramArchive().add(stream, content.data, weights)
-        data = content.data if added is None else stream.getbuffer()[: added.end]
+        data = content.data if added is None else memoryview(stream.getvalue())[: added.end]
         text = base64.b64encode(data).decode("ascii")
         placed.append(Placed({"embed_mode": 1, "ep_cache_context": text, "max_size": len(data)}, digest_of(data)))
     return placed
@@ -82,8 +82,9 @@ def hand_over(contents: Sequence[Content], name: str, write: WriteData, weights:
     """Give all to a callback, as the file `name`, and what a provider writes in a form of its own as files of their own."""
     stream, archive = io.BytesIO(), ProgramArchive()
     placed = [archive.add(stream, content.data, weights) for content in contents]
+    # No view of the stream leaves: CPython up to 3.12.1 crashes where its collector frees one in a cycle (an exception's frames).
     if archive.size_bytes:
-        write_by(write, name, stream.getbuffer())
+        write_by(write, name, memoryview(stream.getvalue()))
     for content, found in zip(contents, placed, strict=True):
         if found is None:
             write_by(write, _own_name(name, content), content.data)
