@@ -1,6 +1,6 @@
 """Are the convolutions of networks faster than ONNX Runtime's?
 
-    taskset -c 0 python benchmarks/conv.py MODEL.onnx[:SIZE,SIZE,...] ... [--rounds 5] [--isa LEVEL] [--all]
+    taskset -c 0 python benchmarks/conv.py MODEL.onnx[:SIZE,SIZE,...] ... [--rounds 5] [--isa LEVEL] [--precision medium] [--all]
 
 For each model: every different convolution of the optimised graph, compiled alone with its bias and a Relu, over NHWC data; its
 time, GFLOP/s, and share of what the core does on registers alone; then the sum over the model beside what ONNX Runtime's own
@@ -35,7 +35,9 @@ from sardonyx.ir import Graph, Node, Tensor, TensorType, Value
 from sardonyx.ir.shape import substitute
 from sardonyx.optimize.pipeline import optimize
 from sardonyx.partition.layout import NHWC_DOMAIN, to_last
-from sardonyx.provider import HOST, Capability, Partition
+from sardonyx.provider import HOST, Partition
+from sardonyx.providers.cpu.claims import Claimed, NodeClaim, claim_node
+from sardonyx.providers.cpu.precision import PRECISIONS
 from sardonyx.providers.cpu.provider import CpuProvider
 from sardonyx.providers.reference.provider import evaluate
 
@@ -110,13 +112,20 @@ def runner_of(layer: Layer, provider: CpuProvider) -> Callable[[], object]:
     for made in (node, relu):
         made.output.type = TensorType(DataType.FLOAT, tuple(layer.result[axis] for axis in last))
     graph = Graph("layer", inputs=[data], outputs=[relu.output], nodes=[node, relu])
-    units = (Capability((node,)), Capability((relu,)))
+    units = tuple(NodeClaim((made,), claimed=_claim_of(made)) for made in (node, relu))
     part = Partition("layer", graph, (node, relu), units, (data,), (filters, bias), (relu.output,))
     program = provider.compile(part, lambda graph: (_ for _ in ()).throw(KeyError(graph)))
     x, y = aligned(rng.standard_normal(data.shape, np.float32)), aligned(np.zeros(relu.output.shape, np.float32))
     bound = program.bind((x.shape,))
     scratch = HOST.allocate(bound.scratch_bytes) if bound.scratch_bytes else None
     return lambda: program.run(bound, [x], [y], scratch)
+
+
+def _claim_of(node: Node) -> Claimed:
+    found = claim_node(node)
+    if isinstance(found, str):
+        raise SystemExit(f"{node!r} is not compiled: {found}")
+    return found
 
 
 class Peer:
@@ -159,12 +168,12 @@ def _fastest(events: Sequence[dict[str, Any]]) -> dict[tuple[str, str], float]:
 
 
 def once(run: Callable[[], object], least_s: float = 4e-3) -> float:
-    """Seconds of one run, the fastest of as many as fit."""
-    best, end = float("inf"), time.perf_counter() + least_s
+    """Seconds of processor time of one run, the fastest of as many as fit."""
+    best, end = float("inf"), time.thread_time() + least_s
     while True:
-        start = time.perf_counter()
+        start = time.thread_time()
         run()
-        now = time.perf_counter()
+        now = time.thread_time()
         best = min(best, now - start)
         if now > end:
             return best
@@ -206,10 +215,11 @@ def main() -> int:
     parser.add_argument("models", nargs="+")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--isa", default=None)
+    parser.add_argument("--precision", default="highest", choices=PRECISIONS)
     parser.add_argument("--all", action="store_true", help="print every layer")
     arguments = parser.parse_args()
     target = host_target(arguments.isa)
-    provider = CpuProvider(target, 1)
+    provider = CpuProvider(target, 1, precision=PRECISIONS[arguments.precision])
     peak = peak_run(target)
     top = max(peak.gigaflops() for _ in range(30))
     print(f"multiply-adds on registers: {top:.0f} GFLOP/s ({target.isa})")

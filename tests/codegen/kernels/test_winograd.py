@@ -10,10 +10,10 @@ from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.conv import conv_tiling
-from sardonyx.codegen.kernels.winograd import WinogradParams, pack_winograd, scratch_elements, write_winograd
+from sardonyx.codegen.kernels.winograd import WinogradParams, pack_winograd, scratch_elements, steps_of, write_winograd
 from sardonyx.codegen.run.jit import Engine
-from sardonyx.codegen.target import Target
-from sardonyx.dtypes import Array
+from sardonyx.codegen.target import Target, available_levels, emulated_target, host_target
+from sardonyx.dtypes import Array, DataType
 
 _RNG = np.random.default_rng(0)
 
@@ -38,6 +38,7 @@ class _Case:
     x: Array
     w: Array
     pads: tuple[int, int, int, int] = (1, 1, 1, 1)
+    pairs: bool = False
 
     @property
     def places(self) -> tuple[int, int]:
@@ -47,7 +48,7 @@ class _Case:
     def params(self, target: Target, tasks: int = 1) -> WinogradParams:
         """The kernel's parameters."""
         N, H, W, C = self.x.shape
-        return WinogradParams.blocked(target, N, (H, W), C, self.places, len(self.w), self.pads[:2], tasks)
+        return WinogradParams.blocked(target, N, (H, W), C, self.places, len(self.w), self.pads[:2], tasks, pairs=self.pairs)
 
     def exact(self) -> Array:
         """The result in float64."""
@@ -62,9 +63,9 @@ class _Case:
         target, C, M = dataclasses.replace(engine.target, cache_bytes=cache_bytes), self.x.shape[-1], len(self.w)
         params = self.params(target, tasks)
         shape = (len(self.x), *self.places, M)
-        size, needed = int(np.prod(shape)), tasks * scratch_elements(target, C, M)
+        size, needed = int(np.prod(shape)), tasks * scratch_elements(target, steps_of(C, pairs=self.pairs), M)
         guarded, scratch = np.full(size + 64, 7, np.float32), np.full(needed + 64, 7, np.float32)
-        packed = pack_winograd(self.w, conv_tiling(target).panel)
+        packed = pack_winograd(self.w, conv_tiling(target).panel, pairs=self.pairs)
         assert params.tasks() <= tasks
         arrays = [self.x, packed, guarded, np.zeros(C, np.float32), scratch, *operands]
         call(engine, symbol, arrays, params.words(), 0, params.tasks())
@@ -161,6 +162,70 @@ def test_what_is_not_finite_stays_where_windows_see_it(engine: Engine, value: fl
     expected = np.zeros((8, 9, 20), np.bool_)
     expected[max(row - 1, 0) : row + 2, max(column - 1, 0) : column + 2] = True
     assert (~np.isfinite(case.run(engine)[0]) == expected).all()
+
+
+_PAIR_TARGETS = [
+    *map(host_target, available_levels()),
+    emulated_target("avx512", ["avx512bf16"]),
+    emulated_target("neon", ["bf16"]),
+]
+
+
+@pytest.fixture(scope="module", params=_PAIR_TARGETS, ids=lambda target: target.isa)
+def pairs(request: pytest.FixtureRequest) -> Engine:
+    """An engine with the kernel of pairs."""
+    module, engine = Module(request.param), Engine(request.param)
+    write_winograd(module, "winograd", pairs=True)
+    engine.add(module)
+    return engine
+
+
+def _rounded(array: Array) -> Array:
+    return array.astype(DataType.BFLOAT16.numpy).astype(np.float64)
+
+
+def _direct(case: _Case) -> float:
+    """The error of a direct sum whose operands are rounded to bfloat16, and nothing else."""
+    return _error(dataclasses.replace(case, x=_rounded(case.x), w=_rounded(case.w)).exact(), case.exact())
+
+
+@pytest.mark.parametrize(("C", "M"), [(2, 1), (16, 8), (34, 65), (98, 33), (194, 20), (300, 64)])
+def test_errors_of_pairs_are_twice_those_of_rounded_operands(pairs: Engine, C: int, M: int) -> None:
+    """Chains of pairs, tails of output channels."""
+    case = _Case(_random(2, 7, 10, C), _random(M, C, 3, 3), pairs=True)
+    assert _error(case.run(pairs), case.exact()) < 2.2 * _direct(case)
+
+
+@pytest.mark.parametrize("offset", [1.0, 100.0])
+def test_pairs_of_elements_that_are_not_about_zero(pairs: Engine, offset: float) -> None:
+    """Differences of neighbours are taken before they are rounded."""
+    case = _Case(_random(1, 12, 12, 64) + np.float32(offset), _random(32, 64, 3, 3), pairs=True)
+    assert _error(case.run(pairs), case.exact()) < 2.2 * _direct(case)
+
+
+def test_numbers_of_few_bits_are_exact_in_pairs(pairs: Engine) -> None:
+    """What bfloat16 holds is not rounded."""
+    case = _Case(
+        _RNG.integers(-8, 9, (1, 9, 8, 50)).astype(np.float32), _RNG.integers(-4, 5, (40, 50, 3, 3)).astype(np.float32) * 4
+    )
+    case.pairs = True
+    np.testing.assert_array_equal(case.run(pairs), case.exact())
+
+
+def test_tasks_do_not_change_bits_of_pairs(pairs: Engine) -> None:
+    """A place is the same in whichever block its tile is."""
+    case = _Case(_random(2, 20, 21, 40), _random(40, 40, 3, 3), pairs=True)
+    assert case.run(pairs).tobytes() == case.run(pairs, 4).tobytes() == case.run(pairs, 7).tobytes()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_not_finite_stays_where_windows_of_pairs_see_it(pairs: Engine, value: float) -> None:
+    """It reaches the places whose window holds it, and no others of their tiles."""
+    case = _Case(_random(1, 8, 9, 18), _random(20, 18, 3, 3), pairs=True)
+    case.x[0, 3, 4, 5] = value
+    expected = np.zeros((8, 9, 20), np.bool_)
+    expected[2:5, 3:6] = True
+    assert (~np.isfinite(case.run(pairs)[0]) == expected).all()
 
 
 @pytest.mark.parametrize("rounds", [1, 30])

@@ -14,6 +14,10 @@ The sum over channels makes 16 products of matrices, one for each of the 4 x 4 p
 Error: transforms only add and subtract, and sums go over the channels alone, in chains of CHAIN: measured, it is that of direct
 summation in chains of some 150 products, or less. A place depends on the elements of its own window only, so that NaN reaches those
 places that see it and no others; an infinity becomes NaN there, as the difference of two infinities.
+
+Where less precision is asked for, transformed elements and filters are rounded to bfloat16, in pairs of channels, and a step of a
+product is a dot product of pairs. Their errors are added up twice as high as those of the operands of a direct sum: a transformed
+element is the sum of four.
 """
 
 from __future__ import annotations
@@ -23,23 +27,25 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sardonyx.codegen.emit.module import Address, Kernel, Module
-from sardonyx.codegen.emit.types import F32, I64, U64
+from sardonyx.codegen.emit.narrow import to_narrow
+from sardonyx.codegen.emit.types import BF16, F32, I64, U64
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import blocks, least
 from sardonyx.codegen.kernels.conv import ConvEpilogue, ConvTiling, conv_tiling, cover_rows, share_ahead
 from sardonyx.codegen.kernels.gemm import TASK_PRODUCTS
+from sardonyx.codegen.kernels.pack import aligned_zeros
 from sardonyx.codegen.kernels.tiles import Ahead, multiply
 from sardonyx.codegen.target import Target
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, DataType
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["WinogradParams", "pack_winograd", "scratch_elements", "write_winograd"]
+__all__ = ["WinogradParams", "pack_winograd", "scratch_elements", "steps_of", "write_winograd"]
 
 INPUT, FILTERS, OUTPUT, ZEROS, SCRATCH = range(5)
 """The first buffers of the kernel; those after them belong to the epilogue. ZEROS holds as many as there are input channels."""
 
 CHAIN = 48
-"""Most input channels that are summed in one chain."""
+"""Most input channels, or pairs of them, that are summed in one chain."""
 
 BLOCK_BYTES, MOST_BLOCK_BYTES = 1 << 19, 1 << 20
 """Transformed input of one block of tiles: in a large second-level cache more of it stays where the filters do not stay anyway."""
@@ -60,6 +66,8 @@ class WinogradParams:
     """Of the input, as `width`."""
     width: int
     channels: int
+    steps: int
+    """Of a product: channels, or pairs of them."""
     places_high: int
     """Of the output, as `places_wide`."""
     places_wide: int
@@ -77,7 +85,7 @@ class WinogradParams:
     task_columns: int
     """Output channels of one task: whole panels."""
     chain: int
-    """Input channels of one chain."""
+    """Steps of one chain."""
     scratch: int
     """Elements of scratch memory of one task."""
     together: int
@@ -94,18 +102,21 @@ class WinogradParams:
         begins: tuple[int, int],
         together: int,
         out_step: int = 0,
+        *,
+        pairs: bool = False,
     ) -> WinogradParams:
         """Return the parameters, for scratch memory of `together` tasks; there may be more tasks than that.
 
-        Places lie densely but for an `out_step`.
+        Places lie densely but for an `out_step`. With `pairs` there is an even number of channels.
         """
+        steps = steps_of(channels, pairs=pairs)
         height = conv_tiling(target).heights[conv_tiling(target).vectors][0]
         tiles = images * -(-places[0] // 2) * -(-places[1] // 2)
-        most = _block_tiles(target, channels, columns)
-        pieces_columns = 1 if target.keeps(16 * 4 * channels * columns) else max(together // 2, 1)
+        most = _block_tiles(target, steps, columns)
+        pieces_columns = 1 if target.keeps(16 * 4 * steps * columns) else max(together // 2, 1)
         task_columns = _round_up(-(-columns // pieces_columns), conv_tiling(target).panel)
         pieces_tiles = together // max(-(-columns // task_columns), 1)
-        rounds = -(-tiles * 16 * channels * columns // (together * TASK_PRODUCTS)) or 1
+        rounds = -(-tiles * 16 * steps * columns // (together * TASK_PRODUCTS)) or 1
         share = -(-tiles // (rounds * pieces_tiles))
         share = _round_up(share, height) if share > 4 * height else max(share, 1)
         pieces = -(-share // most)
@@ -113,6 +124,7 @@ class WinogradParams:
             images,
             *size,
             channels,
+            steps,
             *places,
             columns,
             out_step or columns,
@@ -120,8 +132,8 @@ class WinogradParams:
             block_tiles=min(_round_up(-(-share // pieces), height), most),
             task_tiles=share,
             task_columns=task_columns,
-            chain=_chain(channels),
-            scratch=scratch_elements(target, channels, columns),
+            chain=_chain(steps),
+            scratch=scratch_elements(target, steps, columns),
             together=together,
         )
 
@@ -142,44 +154,51 @@ def _round_up(number: int, unit: int) -> int:
     return max(-(-number // unit), 1) * unit
 
 
-def _block_tiles(target: Target, channels: int, columns: int) -> int:
+def steps_of(channels: int, *, pairs: bool) -> int:
+    """Return how many steps a product over so many channels has."""
+    return channels // 2 if pairs else channels
+
+
+def _block_tiles(target: Target, steps: int, columns: int) -> int:
     height = conv_tiling(target).heights[conv_tiling(target).vectors][0]
-    stays = BLOCK_BYTES + 16 * 4 * channels * columns <= target.cache_bytes
+    stays = BLOCK_BYTES + 16 * 4 * steps * columns <= target.cache_bytes
     block_bytes = BLOCK_BYTES if stays else min(max(target.cache_bytes // 2, BLOCK_BYTES), MOST_BLOCK_BYTES)
-    return max(min(block_bytes // (16 * 4 * max(channels, 1)), MOST_TILES) // height, 2) * height
+    return max(min(block_bytes // (16 * 4 * max(steps, 1)), MOST_TILES) // height, 2) * height
 
 
-def _chain(channels: int) -> int:
-    return -(-channels // max(-(-channels // CHAIN), 1)) or 1
+def _chain(steps: int) -> int:
+    return -(-steps // max(-(-steps // CHAIN), 1)) or 1
 
 
-def _tile_step(channels: int) -> int:
-    return 16 * channels + _SLACK
+def _tile_step(steps: int) -> int:
+    return 16 * steps + _SLACK
 
 
-def scratch_elements(target: Target, channels: int, columns: int) -> int:
+def scratch_elements(target: Target, steps: int, columns: int) -> int:
     """Return how many elements of scratch memory for one task: a block's transformed input, and its places for one panel."""
-    return _block_tiles(target, channels, columns) * (_tile_step(channels) + 4 * conv_tiling(target).panel)
+    return _block_tiles(target, steps, columns) * (_tile_step(steps) + 4 * conv_tiling(target).panel)
 
 
-def pack_winograd(filters: Array, width: int) -> Array:
-    """Return the filters (M, C, 3, 3), transformed, as [panel][chain][position][channel of the chain][width].
+def pack_winograd(filters: Array, width: int, *, pairs: bool = False) -> Array:
+    """Return the filters (M, C, 3, 3), transformed, as [panel][chain][position][step of the chain][width].
 
-    Zeros fill the last panel.
+    A step is a channel in float32, or two of them in bfloat16, as uint32. Zeros fill the last panel.
     """
     M, C = filters.shape[:2]
-    chain = _chain(C)
-    packed = np.zeros((-(-M // width), 16 * C * width), np.float32)
-    for number, panel in enumerate(packed):
+    steps, each = steps_of(C, pairs=pairs), 2 if pairs else 1
+    chain, element = _chain(steps), DataType.BFLOAT16.numpy if pairs else np.dtype(np.float32)
+    packed = aligned_zeros((-(-M // width), 16 * steps * width), np.uint32 if pairs else np.float32)
+    for number, panel in enumerate(packed.view(element).reshape(len(packed), 16 * steps * width * each)):
         block = filters[number * width : (number + 1) * width]
         taps = np.ascontiguousarray(block.transpose(2, 3, 1, 0), np.float64)
         rows = _transform(taps)
-        for first in range(0, C, chain):
-            depth = min(chain, C - first)
-            piece = panel[16 * first * width :][: 16 * depth * width].reshape(4, 4, depth, width)
+        for first in range(0, steps, chain):
+            depth = min(chain, steps - first)
+            size, channels = 16 * width * each, slice(first * each, (first + depth) * each)
+            piece = panel[first * size :][: depth * size].reshape(4, 4, depth, width, each)
             for i, row in enumerate(rows):
-                for j, position in enumerate(_transform(row[:, first : first + depth])):
-                    piece[i, j, :, : len(block)] = position
+                for j, position in enumerate(_transform(row[:, channels])):
+                    piece[i, j, :, : len(block)] = position.reshape(depth, each, len(block)).swapaxes(1, 2)
     return packed
 
 
@@ -189,7 +208,9 @@ def _transform(g: Array) -> list[Array]:
     return [g[0], outer + middle, outer - middle, g[2]]
 
 
-def write_winograd(module: Module, symbol: str, epilogue: ConvEpilogue | None = None, widths: Sequence[int] = ()) -> None:
+def write_winograd(
+    module: Module, symbol: str, epilogue: ConvEpilogue | None = None, widths: Sequence[int] = (), *, pairs: bool = False
+) -> None:
     """Write the kernel `symbol`: buffers input, packed filters, output, zeros, scratch and those of the epilogue.
 
     Args:
@@ -197,12 +218,13 @@ def write_winograd(module: Module, symbol: str, epilogue: ConvEpilogue | None = 
         symbol: the name of the kernel.
         epilogue: what to store instead of the sums.
         widths: those of `widths_for` the columns that it will be given; all, where they are not known.
+        pairs: whether products are of pairs of bfloat16.
     """
     shape = conv_tiling(module.target)
-    transform = _write_transform(module, f"{symbol}_transform")
+    transform = _write_transform(module, f"{symbol}_transform", pairs=pairs)
     finish = _write_finish(module, f"{symbol}_finish", shape, epilogue)
     products = {
-        (vectors, height): _write_products(module, f"{symbol}_{height}x{vectors}", shape, vectors, height)
+        (vectors, height): _write_products(module, f"{symbol}_{height}x{vectors}", shape, vectors, height, pairs=pairs)
         for vectors in widths or shape.heights
         for height in shape.heights[vectors]
     }
@@ -237,12 +259,12 @@ class _Block:
 
 def _write_block(b: Kernel, shape: ConvTiling, products: Mapping[tuple[int, int], Kernel], finish: Kernel, block: _Block) -> None:
     p = _params(b)
-    step = p["channels"] * 16 + _SLACK
+    step = p["steps"] * 16 + _SLACK
     kept = block.scratch.at(p["block_tiles"] * step)
     filters = b.buffer(FILTERS, F32)
-    with b.loop(block.left, block.right, shape.panel) as n, b.loop(0, p["channels"], p["chain"]) as k:
-        panel = filters.at((n * p["channels"] + k * shape.panel) * 16)
-        depth = least(b, p["chain"], p["channels"] - k)
+    with b.loop(block.left, block.right, shape.panel) as n, b.loop(0, p["steps"], p["chain"]) as k:
+        panel = filters.at((n * p["steps"] + k * shape.panel) * 16)
+        depth = least(b, p["chain"], p["steps"] - k)
         vectors = least(b, blocks(p["columns"] - n, b.const(I64, shape.lanes)), b.const(I64, shape.vectors))
         with b.switch(vectors) as switch:
             for width in dict.fromkeys(width for width, _ in products):
@@ -257,7 +279,7 @@ def _write_block(b: Kernel, shape: ConvTiling, products: Mapping[tuple[int, int]
                             b.call_part(finish, block.sums, block.table.at(m * 4), places, b.const(I64, height), vectors, n, k)
 
 
-def _write_transform(module: Module, symbol: str) -> Kernel:
+def _write_transform(module: Module, symbol: str, *, pairs: bool) -> Kernel:
     """Write Bᵀ d B of every channel of some tiles, and where their places lie in the output: -1 where they do not exist."""
     with module.part(symbol, Address(F32), Address(I64), I64, I64, I64, I64) as b:
         result, table = b.addresses
@@ -269,13 +291,13 @@ def _write_transform(module: Module, symbol: str) -> Kernel:
             row, column, image = tile // wide % high, tile % wide, tile // (high * wide)
             _put_places(b, table.at(number * 4), image, row * 2, column * 2)
             _put_sources(b, pointers, image, row * 2 - p["begin_high"], column * 2 - p["begin_wide"])
-            target = result.at(number * (p["channels"] * 16 + _SLACK))
+            target = result.at(number * (p["steps"] * 16 + _SLACK)).of(BF16 if pairs else F32)
             for c, span in b.vectors(0, p["channels"], F32):
                 elements = [pointers.load_pointer(position, F32).load(c, span) for position in range(16)]
                 rows = [_combine(elements[column::4]) for column in range(4)]
                 for i in range(4):
                     for j, value in enumerate(_combine([rows[column][i] for column in range(4)])):
-                        target.at(p["channels"] * (4 * i + j)).store(value, c, span)
+                        target.at(p["channels"] * (4 * i + j)).store(to_narrow(b, value, BF16) if pairs else value, c, span)
     return b
 
 
@@ -307,8 +329,8 @@ def _put_places(b: Kernel, table: Pointer, image: Register, top: Register, left:
             table.store(b.select(exists, place * p["out_step"], -1), 2 * i + j)
 
 
-def _write_products(module: Module, symbol: str, shape: ConvTiling, vectors: int, height: int) -> Kernel:
-    """Write the 16 products of some tiles with one panel, over one chain of channels; the sums are put down one after the other.
+def _write_products(module: Module, symbol: str, shape: ConvTiling, vectors: int, height: int, *, pairs: bool) -> Kernel:
+    """Write the 16 products of some tiles with one panel, over one chain of steps; the sums are put down one after the other.
 
     Filters of the next chain are fetched in the meantime, by all tiles of the largest height together.
     """
@@ -316,14 +338,14 @@ def _write_products(module: Module, symbol: str, shape: ConvTiling, vectors: int
     with module.part(symbol, Address(F32), Address(F32), Address(F32), Address(F32), I64, I64) as b:
         source, panel, result, ahead = b.addresses
         depth, stride = b.arguments
-        channels = _params(b)["channels"]
+        steps = _params(b)["steps"]
         sums = [b.variable(b.const(F32.vector(shape.lanes), 0.0)) for _ in range(height * vectors)]
         with b.loop(0, 16) as position:
             for total in sums:
                 total.set(b.const(total.type, 0.0))
-            rows = [source.at(position * channels + (channels * 16 + _SLACK) * row) for row in range(height)]
+            rows = [source.at(position * steps + (steps * 16 + _SLACK) * row) for row in range(height)]
             near = Ahead(ahead.at(position * depth * stride), stride) if is_largest else None
-            multiply(b, rows, panel.at(position * depth * shape.panel), shape.panel, depth, sums, near)
+            multiply(b, rows, panel.at(position * depth * shape.panel), shape.panel, depth, sums, near, pairs=pairs)
             for number, total in enumerate(sums):
                 result.store(total.value, (position * shape.most + number) * shape.lanes, shape.lanes)
     return b
@@ -336,7 +358,7 @@ def _write_finish(module: Module, symbol: str, shape: ConvTiling, epilogue: Conv
         sums, table, kept = b.addresses
         rows, vectors, n, k = b.arguments
         p = _params(b)
-        is_last = k + p["chain"] >= p["channels"]
+        is_last = k + p["chain"] >= p["steps"]
         four = b.stack(F32, 4 * lanes, align=64)
         with b.loop(0, rows) as row, b.loop(0, vectors) as vector:
             here = sums.at((row * vectors + vector) * lanes)
