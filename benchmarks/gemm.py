@@ -15,7 +15,8 @@ from collections.abc import Callable
 import numpy as np
 
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.kernels.gemm import GemmParams, gemm_symbol, tiling, write_gemm
+from sardonyx.codegen.kernels.gemm import gemm_symbol, tiling, write_gemm
+from sardonyx.codegen.kernels.gemm_params import GemmParams
 from sardonyx.codegen.kernels.pack import pack_columns
 from sardonyx.codegen.kernels.peak import write_multiply_adds
 from sardonyx.codegen.run.jit import Engine

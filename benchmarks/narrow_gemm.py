@@ -25,7 +25,8 @@ from integer_conv import peak_run as byte_dots
 from sardonyx.codegen.emit.bfloat_dots import dot2
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, I32, U32
-from sardonyx.codegen.kernels.gemm import GemmParams, tiling, write_gemm
+from sardonyx.codegen.kernels.gemm import tiling, write_gemm
+from sardonyx.codegen.kernels.gemm_params import GemmParams
 from sardonyx.codegen.kernels.narrow.pairs import pack_pairs
 from sardonyx.codegen.kernels.panels import BlockPanels, PairPanels
 from sardonyx.codegen.kernels.quantized.dot_blocks import DotPanels, DotParams, q_bytes, write_dot_blocks

@@ -11,7 +11,8 @@ from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, of_dtype
 from sardonyx.codegen.emit.values import Register, Span
-from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, GemmParams, chain_for, gemm_symbol, tiling, write_gemm
+from sardonyx.codegen.kernels.gemm import gemm_symbol, tiling, write_gemm
+from sardonyx.codegen.kernels.gemm_params import PARAMS_COUNT, GemmParams, chain_for
 from sardonyx.codegen.kernels.pack import pack_columns
 from sardonyx.codegen.kernels.panels import NumberPanels
 from sardonyx.codegen.run.driver import Buffer, Driver, KernelCall, StepTable
@@ -103,13 +104,6 @@ def test_the_cache_does_not_change_bits(engine: Engine) -> None:
     assert whole.tasks() == 1
     assert blocks.tasks() > 1
     assert _product(engine, a, b, whole).tobytes() == _product(engine, a, b, blocks).tobytes()
-
-
-def test_a_block_of_rows_stays_in_half_of_the_cache(engine: Engine) -> None:
-    """It is gone through once for each panel."""
-    target = dataclasses.replace(engine.target, cache_bytes=1 << 19)
-    params = GemmParams.blocked(target, 1000, 1000, 768)
-    assert 4 * params.block_m * params.block_k <= target.cache_bytes // 2
 
 
 def test_threads_share_panels_that_do_not_stay_in_the_cache(engine: Engine) -> None:

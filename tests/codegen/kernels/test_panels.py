@@ -7,9 +7,10 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import BF16, F16, F32, U8, Type
-from sardonyx.codegen.kernels.gemm import GemmParams, tiling, write_gemm
+from sardonyx.codegen.kernels.gemm import tiling, write_gemm
+from sardonyx.codegen.kernels.gemm_params import GemmParams
 from sardonyx.codegen.kernels.pack import pack_rows
-from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, TablePanels, WidePanels
+from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, PanelColumns, TablePanels, WidePanels
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, host_target
 from sardonyx.dtypes import Array
@@ -41,7 +42,19 @@ def _product(engine: Engine, symbol: str, a: Array, b: Array, params: GemmParams
 
 
 @pytest.mark.parametrize(
-    ("M", "N", "K"), [(1, 1, 1), (1, 64, 128), (7, 65, 129), (6, 127, 300), (300, 40, 257), (5, 70, 4200), (2, 3, 0)]
+    ("M", "N", "K"),
+    [
+        (1, 1, 1),
+        (1, 64, 128),
+        (2, 200, 40),
+        (3, 81, 700),
+        (4, 127, 129),
+        (7, 65, 129),
+        (6, 127, 300),
+        (300, 40, 257),
+        (5, 70, 4200),
+        (2, 3, 0),
+    ],
 )
 @pytest.mark.parametrize(("element", "dtype"), _KINDS, ids=["float16", "bfloat16"])
 @pytest.mark.parametrize("threads", [1, 2])
@@ -81,7 +94,7 @@ def test_numbers_of_few_bits_are_scaled_as_their_definition_says(target: Target,
     write_gemm(module, "blocks", None, panels)
     engine.add(module)
     generator = np.random.default_rng(0)
-    for M, N, K in ((1, 3, 1), (7, 65, 129), (2, 64, 300), (5, 33, 1000)):
+    for M, N, K in ((1, 3, 1), (7, 65, 129), (2, 64, 300), (3, 130, 515), (4, 17, 1001), (5, 33, 1000)):
         blocks, width = -(-K // panels.block_size), tiling(target).panel
         numbers = generator.integers(0, 1 << panels.bits, (N, blocks, panels.block_size), dtype=np.uint8)
         scales = generator.standard_normal((N, blocks)).astype(np.float32)
@@ -107,6 +120,12 @@ def test_memory_to_decode_into_is_demanded() -> None:
             panels.block(b, b.buffer(0, panels.element), b.begin, 16, b.begin, None)
 
 
+def test_panels_that_are_read_in_place_are_not_decoded_in_registers() -> None:
+    """A kernel that wants it is refused when it is written."""
+    with Module(host_target()).kernel("k") as b, pytest.raises(NotImplementedError, match="float32 panels are read in place"):
+        WidePanels().multiply(b, [b.buffer(0, F32)], PanelColumns(b.buffer(1, F32), b.begin, b.begin, 16), b.begin, [])
+
+
 def test_panels_with_another_field_have_another_name() -> None:
     """Kernels are known by it."""
     names = [panels.name for panels in (WidePanels(), NarrowPanels(F16), NarrowPanels(BF16), *_BLOCKS)]
@@ -121,7 +140,7 @@ def test_numbers_of_a_table_are_scaled_to_the_bit(target: Target, size: int) -> 
     write_gemm(module, "table", None, panels)
     engine.add(module)
     generator, width = np.random.default_rng(0), tiling(target).panel
-    for M, N, K in ((1, 3, 1), (7, 65, 129), (5, 33, 1000)):
+    for M, N, K in ((1, 3, 1), (7, 65, 129), (4, 70, 130), (5, 33, 1000)):
         blocks = -(-K // size)
         numbers = generator.integers(0, 16, (N, blocks, size), dtype=np.uint8)
         scales = generator.standard_normal((N, blocks)).astype(np.float32)

@@ -28,7 +28,7 @@ from sardonyx.codegen.emit.types import F32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes
 from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS, Rows, Steps, fill_table, result_of, row_table
-from sardonyx.codegen.kernels.gemm import BLOCK_K, CHAIN, TASK_PRODUCTS, TASKS_PER_THREAD, row_pieces
+from sardonyx.codegen.kernels.gemm_params import BLOCK_K, CHAIN, TASK_PRODUCTS, TASKS_PER_THREAD, row_pieces
 from sardonyx.codegen.kernels.tiles import Ahead, Cell, TileEnds, finish_in_a_loop, multiply, waits_in_memory
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array

@@ -29,7 +29,7 @@ from sardonyx.codegen.emit.types import F32, I64, U64
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes, taps_inside
 from sardonyx.codegen.kernels.conv import ConvEpilogue
-from sardonyx.codegen.kernels.gemm import TASK_PRODUCTS
+from sardonyx.codegen.kernels.gemm_params import TASK_PRODUCTS
 from sardonyx.codegen.kernels.tiles import is_long
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array

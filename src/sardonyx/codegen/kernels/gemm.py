@@ -20,8 +20,8 @@ Tails: what is left of M and N after whole tiles is covered by smaller ones, the
 free, the last columns of C are stored by halves of vectors, and a tile as wide as a panel may end early. A few rows of A go through
 several panels side by side, where one panel has few sums (`_SIDE_BY_SIDE`).
 
-Panels may be stored in other types than float32 (`panels`): the chain of K that is needed next is then decoded to the stack. Where
-both sides are pairs of bfloat16, a step of K is a dot product of pairs.
+Panels may be stored in other types than float32 (`panels`): the chain of K that is needed next is then decoded to the stack, or for
+few rows of A in registers. Where both sides are pairs of bfloat16, a step of K is a dot product of pairs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.emit.values import Pointer, Register, Span
-from sardonyx.codegen.kernels.panels import LONGEST_CHAIN, Panels, WidePanels
+from sardonyx.codegen.kernels.gemm_params import read_gemm_params
+from sardonyx.codegen.kernels.panels import LONGEST_CHAIN, PanelColumns, Panels, WidePanels
 from sardonyx.codegen.kernels.tiles import (
     Ahead,
     Cell,
@@ -52,17 +53,10 @@ from sardonyx.codegen.target import Target
 from sardonyx.lazy_dataclasses import dataclass, replace
 
 __all__ = [
-    "CHAIN",
-    "TASKS_PER_THREAD",
-    "TASK_PRODUCTS",
     "WIDE",
     "Epilogue",
-    "GemmParams",
     "Tiling",
-    "chain_for",
     "gemm_symbol",
-    "read_gemm_params",
-    "row_pieces",
     "tiling",
     "write_gemm",
 ]
@@ -70,21 +64,8 @@ __all__ = [
 Epilogue = Callable[[Kernel, Register, Register, Register, Span], Register]
 """`epilogue(b, sums, row, column, span)`: what to store in C[row, column …] instead of the sums of one vector."""
 
-CHAIN = 128
-"""Most multiply-adds of one chain of a sum that is not very long."""
-
-BLOCK_K = 6 * CHAIN
-"""Rows of a panel that stay in the second-level cache, with room for the rows of A that pass: whole chains, of both lengths."""
-
-_LONG_SUM = 32 * CHAIN
 WIDE = WidePanels()
 """Panels of float32."""
-
-BLOCK_ROWS, BLOCK_SIDES = 96, 1 << 15
-"""Fewest rows of a task, and elements of A and C in it, where all panels stay in the second-level cache."""
-
-BLOCK_C = 1 << 17
-"""Elements of C in one task where panels are decoded: they are gone through once for each chain."""
 
 _FEW_AHEAD = 16
 """Rows of a panel that tiles of few rows of A fetch ahead: they go through panels at the speed of memory."""
@@ -99,127 +80,11 @@ _LINE = 16
 _FAR_ELEMENTS = 1 << 17
 """Of B that are worth it: fewer stay in the second-level cache, and to ask for them takes as long as to read them."""
 
-_DECODED_ROWS = 256
-"""Rows that share what is decoded: enough for that to cost little."""
-
-TASKS_PER_THREAD = 4
-"""How finely a product is cut, so that no thread waits long for the last."""
-
-TASK_PRODUCTS = 1 << 28
-"""Multiplications of one task at most, some milliseconds: a run can only be ended between tasks."""
-
-TASK_ELEMENTS = 1 << 22
-"""Elements of C that one task writes at most, for the same reason."""
+_FEW_ROWS = 4
+"""Rows that panels are decoded for in registers: what is decoded to the stack costs more there than to decode it twice."""
 
 A, B, C = range(3)
 """The first buffers of the kernel; those after them belong to the epilogue."""
-
-
-@dataclass(frozen=True, slots=True)
-class GemmParams:
-    """The integer parameters of the kernel, in their order. Strides count elements."""
-
-    M: int
-    """Rows of A and C."""
-    N: int
-    """Columns of B and C."""
-    K: int
-    """Columns of A, rows of B."""
-    lda: int
-    """From one row of A to the next."""
-    ldc: int
-    """From one row of C to the next."""
-    block_m: int
-    """Rows of C in one task."""
-    block_n: int
-    """Columns of C in one task: a multiple of the panel's width."""
-    block_k: int
-    """Rows of B that are gone through before the next panel."""
-    chain: int
-    """Multiply-adds of one chain; divides `block_k`, but for the last block."""
-    stride_a: int = 0
-    """From one matrix A of a batch to the next; 0 takes the same one."""
-    stride_b: int = 0
-    """From one packed matrix B of a batch to the next."""
-    stride_c: int = 0
-    """From one matrix C of a batch to the next."""
-
-    @staticmethod
-    def blocked(
-        target: Target, M: int, N: int, K: int, *, threads: int = 1, is_decoded: bool = False, **strides: int
-    ) -> GemmParams:
-        """Return the parameters of a product, with blocks that suit the caches and `threads`.
-
-        Args:
-            target: the machine.
-            M: rows of A and C.
-            N: columns of B and C.
-            K: columns of A, rows of B.
-            threads: how many threads share the tasks.
-            is_decoded: whether panels are decoded, a chain at a time: threads then share columns, not rows.
-            strides: fields of GemmParams that are not those of dense matrices.
-        """
-        shape = tiling(target)
-        height = shape.tiles[0][1][0]
-        is_read_once = not has_many_registers(target) and height > M
-        block_k = min(K, chain_for(K) if is_decoded else K if is_read_once else BLOCK_K) or 1
-        if is_decoded:
-            pieces_m = -(-M // _DECODED_ROWS) or 1
-        else:
-            wanted = max(_pieces(target, M, N, K), -(-M * N // TASK_ELEMENTS), 1)
-            if threads > 1:
-                wanted = max(wanted, row_pieces(target, -(-N // shape.panel), 4 * N * K, TASKS_PER_THREAD * threads))
-            pieces_m = min(wanted, -(-M // height) or 1)
-        block_m = _round_up(-(-M // pieces_m), height)
-        pieces_n = -(-TASKS_PER_THREAD * threads // pieces_m) if threads > 1 else 1
-        pieces_n = max(pieces_n, block_m * K * N // TASK_PRODUCTS, -(-block_m * N // BLOCK_C) if is_decoded else 1)
-        dense = {"lda": K, "ldc": N}
-        return GemmParams(
-            M=M,
-            N=N,
-            K=K,
-            block_m=block_m,
-            block_n=_round_up(-(-N // pieces_n), shape.panel),
-            block_k=block_k,
-            chain=chain_for(K),
-            **(dense | strides),
-        )
-
-    def words(self) -> list[int]:
-        """Return the parameters as the kernel reads them; those of an epilogue follow."""
-        return [getattr(self, name) for name in _PARAMS]
-
-    def tasks(self, batch: int = 1) -> int:
-        """Return how many tasks a batch of `batch` products is."""
-        return batch * -(-self.M // self.block_m) * -(-self.N // self.block_n)
-
-
-_PARAMS = tuple(GemmParams.__dataclass_fields__)
-PARAMS_COUNT = len(_PARAMS)
-"""Where the parameters of an epilogue begin."""
-
-
-def _pieces(target: Target, M: int, N: int, K: int) -> int:
-    """Return how many blocks of rows suit the second-level cache, which keeps a block of A: it is gone through once for each panel.
-
-    Where all panels stay in half of it, blocks are small: C is written, and read by an epilogue, by rows that follow one another.
-    """
-    is_small = tiling(target).panel < N and target.keeps(4 * N * K)
-    rows = max(BLOCK_SIDES // (K + N), BLOCK_ROWS) if is_small else M
-    return max(-(-4 * M * min(K, BLOCK_K) // (target.cache_bytes // 2)), -(-M // max(rows, 1)))
-
-
-def row_pieces(target: Target, panels: int, panels_bytes: int, tasks: int) -> int:
-    """Return how many blocks of rows so many tasks are made of at least, each of some rows and some of the panels.
-
-    Each block of rows goes through all panels: where these do not stay in the second-level cache, tasks share them instead.
-    """
-    return tasks if target.keeps(panels_bytes) else -(-tasks // max(panels, 1))
-
-
-def chain_for(K: int) -> int:
-    """Return how many multiply-adds of a sum of K make a chain: where there are very many chains, adding them up has errors too."""
-    return CHAIN if K <= _LONG_SUM else LONGEST_CHAIN
 
 
 def gemm_symbol(target: Target, name: str = "") -> str:
@@ -252,6 +117,14 @@ def write_gemm(
         for height in heights
     }
     widest = shape.tiles[0][0]
+    few = {
+        (vectors, height): _write_tile(
+            module, f"{symbol}_few{height}x{vectors}", shape, (vectors, height), epilogue, panels, few=True
+        )
+        for vectors, heights in shape.tiles
+        for height in heights
+        if panels.is_decoded and height <= (_FEW_ROWS if vectors == widest else 1)
+    }
     beside = {
         height: _write_tile(module, f"{symbol}_{height}x{widest}x{number}", shape, (widest, height), epilogue, panels, number)
         for height, number in _side_by_side(module.target, panels, columns).items()
@@ -267,11 +140,20 @@ def write_gemm(
             first, last = _group(b, batch) if is_grouped else (m.like(0), p["M"])
             rows = (first + m, _least(b, first + m + p["block_m"], last))
             across = (n, _least(b, n + p["block_n"], p["N"]))
-            with b.when(rows[0] < rows[1]), b.loop(0, b.max(p["K"], 1), p["block_k"]) as k:
-                rest = across
-                for height, tile in beside.items():
-                    rest = _write_panels_beside(b, shape, tile, height, panels, batch, rows, rest, k)
-                _write_block(b, shape, tiles, right, batch, rows, rest, k)
+
+            def write_block(batch: Register = batch, rows: Range = rows, across: Range = across) -> None:
+                with b.loop(0, b.max(p["K"], 1), p["block_k"]) as k:
+                    rest = across
+                    for height, tile in beside.items():
+                        rest = _write_panels_beside(b, shape, tile, height, panels, batch, rows, rest, k)
+                    _write_block(b, shape, tiles, right, batch, rows, rest, k)
+
+            with b.when(rows[0] < rows[1]):
+                if few:
+                    write_few = functools.partial(_write_few_rows, b, shape, few, panels, batch, rows, across)
+                    b.branch(rows[1] - rows[0] <= _FEW_ROWS, write_few, write_block)
+                else:
+                    write_block()
 
 
 def _side_by_side(target: Target, panels: Panels, columns: int | None) -> Mapping[int, int]:
@@ -361,6 +243,29 @@ def _write_panels_beside(
     return last, right
 
 
+def _write_few_rows(
+    b: Kernel,
+    shape: Tiling,
+    tiles: Mapping[tuple[int, int], Kernel],
+    panels: Panels,
+    batch: Register,
+    rows: Range,
+    columns: Range,
+) -> None:
+    """Write few rows of C and all of K, decoding panels in registers."""
+    p = read_gemm_params(b)
+    a, c = b.buffer(A, F32).at(batch * p["stride_a"]), b.buffer(C, F32).at(batch * p["stride_c"])
+    first, zero = b.buffer(B, panels.element).at(batch * p["stride_b"]), b.const(I64, 0)
+    for vectors, _, (left, right) in cover_columns(b, shape, columns, panels_end_early=not b.target.has_masks):
+        heights = [height for width, height in tiles if width == vectors]
+        with b.loop(left, right, vectors * shape.lanes) as n:
+            panel = panels.place(first, n // shape.panel, zero, p["K"], shape.panel).of(F32)
+            for height, (top, bottom) in cover_rows(heights, rows):
+                with b.loop(top, bottom, height) as m:
+                    places = a.at(m * p["lda"]), panel, c.at(m * p["ldc"] + n), panel
+                    b.call_part(tiles[vectors, height], *places, m, n, zero, zero)
+
+
 def _share(b: Function, width: int, height: int, rows: Register) -> Register:
     """Return how many elements of the next panel a tile fetches at each step of K, so that all tiles together fetch it."""
     tiles = b.max((rows + (height - 1)) // height, 1)
@@ -375,8 +280,13 @@ def _write_tile(
     epilogue: Epilogue | None,
     panels: Panels,
     beside: int = 1,
+    *,
+    few: bool = False,
 ) -> Kernel:
-    """Write one tile of C and one block of K, of so many panels: chain after chain, each added to what C holds so far."""
+    """Write one tile of C and one block of K, of so many panels: chain after chain, each added to what C holds so far.
+
+    Where rows are `few`, it is all of K, of a panel that is decoded in registers.
+    """
     vectors, height = size
     largest, kind = size == (shape.tiles[0][0], shape.tiles[0][1][0]), panels.computed
     with module.part(symbol, *[Address(kind)] * 4, I64, I64, I64, I64) as b:
@@ -386,7 +296,7 @@ def _write_tile(
         places = [(i, j * shape.lanes) for i in range(height) for j in range(vectors * beside)]
         starts = [c.at(i * p["ldc"] + j) for i, j in places]
         sums = [b.variable(b.const(kind.vector(shape.lanes), 0.0)) for _ in places]
-        depth = _least(b, p["block_k"], p["K"] - k)
+        depth = p["K"] if few else _least(b, p["block_k"], p["K"] - k)
         rows = [a.at(i * p["lda"]) for i in range(height)]
         apart = [p["K"] * (number * shape.panel) for number in range(1, beside)]
         is_panel = vectors * shape.lanes == shape.panel and vectors > 1
@@ -432,7 +342,10 @@ def _write_tile(
                 pairs=panels.is_paired,
                 beside=[panel.at(done * shape.panel + step) for step in apart],
             )
-            if largest:
+            if few:
+                columns = PanelColumns(panel.of(panels.element), done, n % shape.panel, shape.panel)
+                panels.multiply(b, [row.at(done) for row in rows], columns, length, sums)
+            elif largest:
                 part = replace(near, lines=1)
                 b.branch(stride > _LINE, functools.partial(add, near), functools.partial(add, part))
             elif height in shape.tiles[0][1]:
@@ -451,16 +364,6 @@ def _write_tile(
                     lambda: ends.each_way(put_down),
                 )
     return b
-
-
-def _round_up(number: int, unit: int) -> int:
-    """Return the multiple of `unit` that is at least `number`, and at least one."""
-    return max(-(-number // unit), 1) * unit
-
-
-def read_gemm_params(b: Kernel) -> dict[str, Register]:
-    """Return the parameters of a GemmParams by name."""
-    return {name: b.param(place) for place, name in enumerate(_PARAMS)}
 
 
 def _least(b: Function, left: Register, right: Register) -> Register:

@@ -9,7 +9,8 @@
     TablePanels     numbers of 4 bits that stand for one of 16 values each, with a scale for each column and block of rows
 
 A panel is [K][width] elements in the order in which tiles read them. What is not read in place is decoded to the stack a chain of
-K at a time, so that the first-level cache has it for all rows of A that are multiplied with it.
+K at a time, so that the first-level cache has it for all rows of A that are multiplied with it; for few rows of A, vector by
+vector in registers, to the same bits.
 
 A block of a BlockPanels is width scales, width zero points if there are any, and its numbers: row after row, those of 8 / bits rows
 that follow one another in the bytes of one, the first in the lowest bits.
@@ -20,11 +21,11 @@ from __future__ import annotations
 import abc
 import math
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.narrow import from_narrow
 from sardonyx.codegen.emit.types import F32, F64, I32, U8, U32, Type
@@ -39,6 +40,7 @@ __all__ = [
     "NarrowPanels",
     "NumberPanels",
     "PairPanels",
+    "PanelColumns",
     "Panels",
     "TablePanels",
     "TilePanels",
@@ -47,6 +49,15 @@ __all__ = [
 
 LONGEST_CHAIN = 256
 """Most rows that are decoded at a time."""
+
+_LOOKED_UP = 4
+"""Most bits of numbers that a table of one vector has the values of."""
+
+_PERMUTED = 16
+"""Lanes of the instruction that looks them up."""
+
+_LINE_BYTES, _ROWS_AHEAD = 64, 24
+"""What is fetched at a time where few rows of A go through panels at the speed of memory, and how far ahead."""
 
 
 class Panels(abc.ABC):
@@ -99,6 +110,42 @@ class Panels(abc.ABC):
             depth: how many rows, LONGEST_CHAIN at most where they are decoded.
             room: memory for LONGEST_CHAIN rows in float32, aligned to 64 bytes; None where `is_decoded` is false.
         """
+
+    def multiply(
+        self, b: Kernel, rows: Sequence[Pointer], columns: PanelColumns, depth: Register, sums: Sequence[Variable]
+    ) -> None:
+        """Add `depth` steps of K to the sums of a tile, decoding in registers; for panels that are decoded.
+
+        Args:
+            b: the function to write into.
+            rows: the address of each row of A, at the first k.
+            columns: which part of a panel.
+            depth: how many steps.
+            sums: the accumulators, row by row.
+        """
+        raise NotImplementedError(f"{self.name or 'float32'} panels are read in place")
+
+
+@dataclass(frozen=True, slots=True)
+class PanelColumns:
+    """The columns of a tile in a panel, from some row on."""
+
+    panel: Pointer
+    """Where the panel begins."""
+    k: Register
+    """The first row."""
+    column: Register
+    """The first column."""
+    width: int
+    """Elements of a row of the panel."""
+
+
+def _add_products(b: Kernel, rows: Sequence[Pointer], k: Register, columns: Sequence[Register], sums: Sequence[Variable]) -> None:
+    """Add rows[i][k] * columns[j] to the sums."""
+    for i, row in enumerate(rows):
+        factor = row.load(k).splat(columns[0].type.lanes)
+        for total, column in zip(sums[i * len(columns) :], columns, strict=False):
+            total.set(b.fma(factor, column, total.value))
 
 
 @dataclass(frozen=True)
@@ -184,6 +231,18 @@ class NarrowPanels(WidePanels):
                 room.store(from_narrow(b, stored.load(row + j, lanes)), row + j, lanes, align=lanes * F32.size_bytes)
         return room
 
+    def multiply(
+        self, b: Kernel, rows: Sequence[Pointer], columns: PanelColumns, depth: Register, sums: Sequence[Variable]
+    ) -> None:
+        """Widen a row at a time."""
+        here, lanes = columns.panel.at(columns.k * columns.width + columns.column), b.lanes(F32)
+        with b.loop(0, depth) as k:
+            first = here.at(k * columns.width)
+            for line in range(0, columns.width * self.element.size_bytes, _LINE_BYTES):
+                b.prefetch(first.at(_ROWS_AHEAD * columns.width + line // self.element.size_bytes), locality=2)
+            widened = [from_narrow(b, first.load(j * lanes, lanes)) for j in range(len(sums) // len(rows))]
+            _add_products(b, rows, k, widened, sums)
+
 
 @dataclass(frozen=True)
 class BlockLayout(abc.ABC):
@@ -214,13 +273,13 @@ class BlockLayout(abc.ABC):
         """Return where in a block the numbers begin, behind scales and zero points."""
         return width * (F32.size_bytes + (0 if self.zero is None else self.zero.size_bytes))
 
-    def zero_point(self, b: Function, block: Pointer, width: int, column: int, lanes: int) -> Register:
+    def zero_point(self, b: Function, block: Pointer, width: int, column: int | Register, lanes: int) -> Register:
         """Return the zero points of some columns of the block at `block`, in float32."""
         if self.zero is None:
             return b.const(F32.vector(lanes), float(1 << (self.bits - 1)))
         if self.zero == F32:
-            return block.of(F32).load(width + column, lanes)
-        return block.at(width * F32.size_bytes + column).load(0, lanes).to(I32).to(F32)
+            return block.of(F32).at(width).load(column, lanes)
+        return block.at(width * F32.size_bytes).load(column, lanes).to(I32).to(F32)
 
     def pack(self, numbers: Callable[[slice], Array], scales: Array, zeros: Array | None, width: int) -> Array:
         """Return the panels of weights.
@@ -245,6 +304,10 @@ class BlockLayout(abc.ABC):
     @abc.abstractmethod
     def write_numbers(self, content: Array, numbers: Array, width: int) -> None:
         """Write the numbers (columns, blocks, block size) of a panel into `content`, zeros (blocks, bytes)."""
+
+
+Decode = Callable[[Register, int, Register], Register]
+"""`decode(packed, place, zero)`: what number `place` of each of the packed words (uint32) stands for, by zero points in float32."""
 
 
 @dataclass(frozen=True)
@@ -276,15 +339,58 @@ class BlockPanels(BlockLayout, Panels):
                 for j, scale, zero in zip(columns, scales, zeros, strict=True):
                     packed = numbers.load(row * width * self.bits // 8 + j, lanes).to(U32)
                     for place in range(self.fields):
-                        number = ((packed >> (place * self.bits)) & ((1 << self.bits) - 1)).bits_as(I32)
-                        room.store(
-                            value_of(number, zero) * scale, (done + row + place) * width + j, lanes, align=lanes * F32.size_bytes
-                        )
+                        value, at = value_of(packed, place, zero) * scale, (done + row + place) * width + j
+                        room.store(value, at, lanes, align=lanes * F32.size_bytes)
         return room
 
-    def values(self, b: Kernel) -> Callable[[Register, Register], Register]:
-        """Return what makes of numbers (int32) and zero points (float32) what is multiplied by the scale."""
-        return lambda number, zero: number.to(F32) - zero
+    def multiply(
+        self, b: Kernel, rows: Sequence[Pointer], columns: PanelColumns, depth: Register, sums: Sequence[Variable]
+    ) -> None:
+        """Decode a vector at a time: those rows that share bytes together."""
+        lanes, width, value_of = b.lanes(F32), columns.width, self.values(b)
+        places = [j * lanes for j in range(len(sums) // len(rows))]
+        step = min(self.block_size, LONGEST_CHAIN // 2)
+        with b.loop(0, depth, step) as done:
+            k = columns.k + done
+            here = columns.panel.at(k // self.block_size * self.block_bytes(width))
+            heads = here.at(columns.column * F32.size_bytes).of(F32)
+            scales = [heads.load(j, lanes) for j in places]
+            zeros = [self.zero_point(b, here, width, columns.column + j, lanes) for j in places]
+            numbers = here.at(self.numbers_at(width) + k % self.block_size * width * self.bits // 8 + columns.column)
+            length = b.min(depth - done, step)
+            whole = length // self.fields * self.fields
+
+            def add(row: Register, count: Register | None, done: Register = done) -> None:
+                first = numbers.at(row * width * self.bits // 8)
+                packed = [first.load(j, lanes).to(U32) for j in places]
+                for place in range(self.fields):
+
+                    def add_row(place: int = place, packed: list[Register] = packed) -> None:
+                        heads = zip(packed, zeros, scales, strict=True)
+                        decoded = [value_of(words, place, zero) * scale for words, zero, scale in heads]
+                        _add_products(b, rows, done + row + place, decoded, sums)
+
+                    if count is None:
+                        add_row()
+                    elif place < self.fields - 1:
+                        with b.when(count > place):
+                            add_row()
+
+            with b.loop(0, whole, self.fields) as row:
+                add(row, None)
+            if self.fields > 1:
+                add(whole, length - whole)
+
+    def values(self, b: Kernel) -> Decode:
+        """Return what makes of a vector of packed numbers what is multiplied by the scale."""
+        numbers = [float(number - (0 if self.zero else 1 << (self.bits - 1))) for number in range(1 << self.bits)]
+        found = _look_up(b, numbers) if self.bits <= _LOOKED_UP else None
+        if found is None:
+            mask = (1 << self.bits) - 1
+            return lambda packed, place, zero: ((packed >> (place * self.bits)) & mask).bits_as(I32).to(F32) - zero
+        if self.zero is None:
+            return lambda packed, place, zero: found(packed >> (place * self.bits))
+        return lambda packed, place, zero: found(packed >> (place * self.bits)) - zero
 
     def write_numbers(self, content: Array, numbers: Array, width: int) -> None:
         """Write row after row, those of `fields` rows that follow one another in the bytes of one."""
@@ -307,15 +413,17 @@ class TablePanels(BlockPanels):
         """Rows of a block, and the table as a number."""
         return f"t{self.bits}b{self.block_size}x{zlib.crc32(np.array(self.table, np.float32).tobytes()):08x}"
 
-    def values(self, b: Kernel) -> Callable[[Register, Register], Register]:
+    def values(self, b: Kernel) -> Decode:
         """Return the look-up: a permutation of registers where there is one, else a read of memory."""
-        lanes, is_x86 = b.lanes(F32), b.target.triple.startswith("x86")
-        halves = [b.vector_of(F32, self.table[first : first + lanes]) for first in range(0, len(self.table), lanes)]
-        if is_x86 and lanes == len(self.table):
-            return lambda number, zero: b.intrinsic("llvm.x86.avx512.permvar.sf.512", F32.vector(lanes), [halves[0], number])
+        found = _look_up(b, self.table)
+        if found is not None:
+            return lambda packed, place, zero: found(packed >> (place * self.bits))
+        lanes, is_x86, mask = b.lanes(F32), b.target.triple.startswith("x86"), (1 << self.bits) - 1
         if is_x86 and lanes * 2 == len(self.table):
+            halves = [b.vector_of(F32, self.table[first : first + lanes]) for first in (0, lanes)]
 
-            def of_two(number: Register, zero: Register) -> Register:
+            def of_two(packed: Register, place: int, zero: Register) -> Register:
+                number = ((packed >> (place * self.bits)) & mask).bits_as(I32)
                 low, high = (b.intrinsic("llvm.x86.avx2.permps", F32.vector(lanes), [half, number]) for half in halves)
                 return b.select(number < lanes, low, high)
 
@@ -323,7 +431,16 @@ class TablePanels(BlockPanels):
         memory = b.stack(F32, len(self.table), align=64)
         for place, value in enumerate(self.table):
             memory.store(value, place)
-        return lambda number, zero: memory.gather(number)
+        return lambda packed, place, zero: memory.gather(((packed >> (place * self.bits)) & mask).bits_as(I32))
+
+
+def _look_up(b: Kernel, table: Sequence[float]) -> Callable[[Register], Register] | None:
+    """Return what takes the entries of a table by the lowest bits of words, in one instruction; None where there is none."""
+    lanes = b.lanes(F32)
+    if lanes != _PERMUTED or len(table) > lanes or not b.target.has_feature("avx512f"):
+        return None
+    entries = b.vector_of(F32, [*table] * (lanes // len(table)))
+    return lambda words: b.intrinsic("llvm.x86.avx512.permvar.sf.512", F32.vector(lanes), [entries, words.bits_as(I32)])
 
 
 def _given(room: Pointer | None) -> Pointer:

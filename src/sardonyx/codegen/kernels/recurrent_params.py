@@ -7,7 +7,7 @@ import enum
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.types import Type
-from sardonyx.codegen.kernels.gemm import TASK_PRODUCTS, chain_for
+from sardonyx.codegen.kernels.gemm_params import TASK_PRODUCTS, chain_for
 from sardonyx.codegen.target import Target
 
 __all__ = ["PARAMS", "PLANES", "Cell", "Phase", "Plane", "RecurrentParams", "Work", "together"]

@@ -32,7 +32,7 @@ from sardonyx.codegen.emit.types import BF16, F32, I64, U64
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import blocks, least
 from sardonyx.codegen.kernels.conv import ConvEpilogue, ConvTiling, conv_tiling, cover_rows, share_ahead
-from sardonyx.codegen.kernels.gemm import TASK_PRODUCTS
+from sardonyx.codegen.kernels.gemm_params import TASK_PRODUCTS
 from sardonyx.codegen.kernels.pack import aligned_zeros
 from sardonyx.codegen.kernels.tiles import Ahead, multiply
 from sardonyx.codegen.target import Target

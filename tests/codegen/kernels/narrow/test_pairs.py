@@ -7,7 +7,8 @@ import pytest
 from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.kernels.gemm import GemmParams, tiling, write_gemm
+from sardonyx.codegen.kernels.gemm import tiling, write_gemm
+from sardonyx.codegen.kernels.gemm_params import GemmParams
 from sardonyx.codegen.kernels.narrow.pairs import PAIR_BLOCK, pack_pairs, write_pair_rows, write_pairs
 from sardonyx.codegen.kernels.panels import PairPanels
 from sardonyx.codegen.run.jit import Engine

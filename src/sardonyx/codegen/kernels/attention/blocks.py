@@ -31,7 +31,8 @@ from sardonyx.codegen.emit.module import Address, Kernel, Module, float_word
 from sardonyx.codegen.emit.types import F32, I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.attention.scores import AttentionShape, Masking, sum_with_sink
-from sardonyx.codegen.kernels.gemm import TASK_PRODUCTS, tiling
+from sardonyx.codegen.kernels.gemm import tiling
+from sardonyx.codegen.kernels.gemm_params import TASK_PRODUCTS
 from sardonyx.codegen.kernels.softmax import exp_of_difference
 from sardonyx.codegen.kernels.transpose import transpose_tile
 from sardonyx.codegen.target import Target

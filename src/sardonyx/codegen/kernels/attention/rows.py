@@ -31,7 +31,7 @@ from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.attention.blocks import Strides
 from sardonyx.codegen.kernels.attention.scores import AttentionShape, Masking, sum_with_sink
-from sardonyx.codegen.kernels.gemm import CHAIN
+from sardonyx.codegen.kernels.gemm_params import CHAIN
 from sardonyx.codegen.kernels.softmax import exp_of_difference
 from sardonyx.codegen.kernels.transpose import transpose_tile
 from sardonyx.lazy_dataclasses import dataclass

@@ -12,7 +12,8 @@ from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import BF16, F32, I64, U8, U32
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.emit.window import blocks, least
-from sardonyx.codegen.kernels.gemm import TASKS_PER_THREAD, A, B, C, Epilogue, GemmParams, read_gemm_params, tiling
+from sardonyx.codegen.kernels.gemm import A, B, C, Epilogue, tiling
+from sardonyx.codegen.kernels.gemm_params import TASKS_PER_THREAD, GemmParams, read_gemm_params
 from sardonyx.codegen.kernels.tile_products import TILE_HEIGHT, TILE_ROWS, TileOperands, sums_elements, write_tile_sums
 from sardonyx.codegen.kernels.tiles import Tiling, tile_spans
 from sardonyx.codegen.target import Target

@@ -19,7 +19,8 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.matrix_tiles import TILE
 from sardonyx.codegen.kernels.conv import pack_filters
 from sardonyx.codegen.kernels.depthwise import PLACES, Line
-from sardonyx.codegen.kernels.gemm import GemmParams, tiling
+from sardonyx.codegen.kernels.gemm import tiling
+from sardonyx.codegen.kernels.gemm_params import GemmParams
 from sardonyx.codegen.kernels.narrow.pairs import pack_pairs
 from sardonyx.codegen.kernels.narrow.tile_gemm import tile_gemm_params
 from sardonyx.codegen.kernels.panels import TilePanels

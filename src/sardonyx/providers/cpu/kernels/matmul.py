@@ -21,7 +21,8 @@ from sardonyx.codegen.emit.matrix_tiles import TILE, has_pair_tiles
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.emit.values import Register, Span
-from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, WIDE, Epilogue, GemmParams, tiling, write_gemm
+from sardonyx.codegen.kernels.gemm import WIDE, Epilogue, tiling, write_gemm
+from sardonyx.codegen.kernels.gemm_params import PARAMS_COUNT, GemmParams
 from sardonyx.codegen.kernels.narrow.pairs import pack_pairs
 from sardonyx.codegen.kernels.narrow.tile_gemm import tile_gemm_params, write_tile_gemm
 from sardonyx.codegen.kernels.pack import PackParams, pack_columns, pack_rows, write_pack

@@ -15,7 +15,8 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, argument
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, F64, Type
-from sardonyx.codegen.kernels.gemm import WIDE, GemmParams, tiling
+from sardonyx.codegen.kernels.gemm import WIDE, tiling
+from sardonyx.codegen.kernels.gemm_params import GemmParams
 from sardonyx.codegen.kernels.panels import NumberPanels
 from sardonyx.codegen.kernels.recurrent import write_recurrent
 from sardonyx.codegen.kernels.recurrent_params import PLANES, Cell, RecurrentParams, together

@@ -15,7 +15,8 @@ from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.emit.types import U8
 from sardonyx.codegen.kernels.experts.gates import ACTIVATIONS, SWIGLU, write_gates
 from sardonyx.codegen.kernels.experts.routing import write_choose, write_collect, write_group, write_spread
-from sardonyx.codegen.kernels.gemm import WIDE, GemmParams, tiling, write_gemm
+from sardonyx.codegen.kernels.gemm import WIDE, tiling, write_gemm
+from sardonyx.codegen.kernels.gemm_params import GemmParams
 from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, Panels
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType

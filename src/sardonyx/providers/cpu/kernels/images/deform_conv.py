@@ -9,7 +9,8 @@ from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.emit.window import axis_words
-from sardonyx.codegen.kernels.gemm import WIDE, GemmParams, tiling
+from sardonyx.codegen.kernels.gemm import WIDE, tiling
+from sardonyx.codegen.kernels.gemm_params import GemmParams
 from sardonyx.codegen.kernels.images.deform import write_deform
 from sardonyx.codegen.kernels.panels import NumberPanels
 from sardonyx.codegen.target import Target

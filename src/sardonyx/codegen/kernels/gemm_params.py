@@ -1,0 +1,164 @@
+"""The integer parameters of a product of matrices, and how it is cut into blocks and tasks."""
+
+from __future__ import annotations
+
+from sardonyx.codegen.emit.module import Kernel
+from sardonyx.codegen.emit.values import Register
+from sardonyx.codegen.kernels.panels import LONGEST_CHAIN
+from sardonyx.codegen.kernels.tiles import has_many_registers, tiling
+from sardonyx.codegen.target import Target
+from sardonyx.lazy_dataclasses import dataclass
+
+__all__ = [
+    "BLOCK_K",
+    "CHAIN",
+    "PARAMS_COUNT",
+    "TASKS_PER_THREAD",
+    "TASK_PRODUCTS",
+    "GemmParams",
+    "chain_for",
+    "read_gemm_params",
+    "row_pieces",
+]
+
+CHAIN = 128
+"""Most multiply-adds of one chain of a sum that is not very long."""
+
+BLOCK_K = 6 * CHAIN
+"""Rows of a panel that stay in the second-level cache, with room for the rows of A that pass: whole chains, of both lengths."""
+
+_LONG_SUM = 32 * CHAIN
+BLOCK_ROWS, BLOCK_SIDES = 96, 1 << 15
+"""Fewest rows of a task, and elements of A and C in it, where all panels stay in the second-level cache."""
+
+BLOCK_C = 1 << 17
+"""Elements of C in one task where panels are decoded: they are gone through once for each chain."""
+
+_DECODED_ROWS = 256
+"""Rows that share what is decoded: enough for that to cost little."""
+
+TASKS_PER_THREAD = 4
+"""How finely a product is cut, so that no thread waits long for the last."""
+
+TASK_PRODUCTS = 1 << 28
+"""Multiplications of one task at most, some milliseconds: a run can only be ended between tasks."""
+
+TASK_ELEMENTS = 1 << 22
+"""Elements of C that one task writes at most, for the same reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class GemmParams:
+    """The integer parameters of the kernel, in their order. Strides count elements."""
+
+    M: int
+    """Rows of A and C."""
+    N: int
+    """Columns of B and C."""
+    K: int
+    """Columns of A, rows of B."""
+    lda: int
+    """From one row of A to the next."""
+    ldc: int
+    """From one row of C to the next."""
+    block_m: int
+    """Rows of C in one task."""
+    block_n: int
+    """Columns of C in one task: a multiple of the panel's width."""
+    block_k: int
+    """Rows of B that are gone through before the next panel."""
+    chain: int
+    """Multiply-adds of one chain; divides `block_k`, but for the last block."""
+    stride_a: int = 0
+    """From one matrix A of a batch to the next; 0 takes the same one."""
+    stride_b: int = 0
+    """From one packed matrix B of a batch to the next."""
+    stride_c: int = 0
+    """From one matrix C of a batch to the next."""
+
+    @staticmethod
+    def blocked(
+        target: Target, M: int, N: int, K: int, *, threads: int = 1, is_decoded: bool = False, **strides: int
+    ) -> GemmParams:
+        """Return the parameters of a product, with blocks that suit the caches and `threads`.
+
+        Args:
+            target: the machine.
+            M: rows of A and C.
+            N: columns of B and C.
+            K: columns of A, rows of B.
+            threads: how many threads share the tasks.
+            is_decoded: whether panels are decoded, a chain at a time: threads then share columns, not rows.
+            strides: fields of GemmParams that are not those of dense matrices.
+        """
+        shape = tiling(target)
+        height = shape.tiles[0][1][0]
+        is_read_once = not has_many_registers(target) and height > M
+        block_k = min(K, chain_for(K) if is_decoded else K if is_read_once else BLOCK_K) or 1
+        if is_decoded:
+            pieces_m = -(-M // _DECODED_ROWS) or 1
+        else:
+            wanted = max(_pieces(target, M, N, K), -(-M * N // TASK_ELEMENTS), 1)
+            if threads > 1:
+                wanted = max(wanted, row_pieces(target, -(-N // shape.panel), 4 * N * K, TASKS_PER_THREAD * threads))
+            pieces_m = min(wanted, -(-M // height) or 1)
+        block_m = _round_up(-(-M // pieces_m), height)
+        pieces_n = -(-TASKS_PER_THREAD * threads // pieces_m) if threads > 1 else 1
+        pieces_n = max(pieces_n, block_m * K * N // TASK_PRODUCTS, -(-block_m * N // BLOCK_C) if is_decoded else 1)
+        dense = {"lda": K, "ldc": N}
+        return GemmParams(
+            M=M,
+            N=N,
+            K=K,
+            block_m=block_m,
+            block_n=_round_up(-(-N // pieces_n), shape.panel),
+            block_k=block_k,
+            chain=chain_for(K),
+            **(dense | strides),
+        )
+
+    def words(self) -> list[int]:
+        """Return the parameters as the kernel reads them; those of an epilogue follow."""
+        return [getattr(self, name) for name in _PARAMS]
+
+    def tasks(self, batch: int = 1) -> int:
+        """Return how many tasks a batch of `batch` products is."""
+        return batch * -(-self.M // self.block_m) * -(-self.N // self.block_n)
+
+
+_PARAMS = tuple(GemmParams.__dataclass_fields__)
+PARAMS_COUNT = len(_PARAMS)
+"""Where the parameters of an epilogue begin."""
+
+
+def _pieces(target: Target, M: int, N: int, K: int) -> int:
+    """Return how many blocks of rows suit the second-level cache, which keeps a block of A: it is gone through once for each panel.
+
+    Where all panels stay in half of it, blocks are small: C is written, and read by an epilogue, by rows that follow one another.
+    """
+    is_small = tiling(target).panel < N and target.keeps(4 * N * K)
+    rows = max(BLOCK_SIDES // (K + N), BLOCK_ROWS) if is_small else M
+    return max(-(-4 * M * min(K, BLOCK_K) // (target.cache_bytes // 2)), -(-M // max(rows, 1)))
+
+
+def row_pieces(target: Target, panels: int, panels_bytes: int, tasks: int) -> int:
+    """Return how many blocks of rows so many tasks are made of at least, each of some rows and some of the panels.
+
+    Each block of rows goes through all panels: where these do not stay in the second-level cache, tasks share them instead.
+    """
+    return tasks if target.keeps(panels_bytes) else -(-tasks // max(panels, 1))
+
+
+def chain_for(K: int) -> int:
+    """Return how many multiply-adds of a sum of K make a chain: where there are very many chains, adding them up has errors too."""
+    return CHAIN if K <= _LONG_SUM else LONGEST_CHAIN
+
+
+def _round_up(number: int, unit: int) -> int:
+    """Return the multiple of `unit` that is at least `number`, and at least one."""
+    return max(-(-number // unit), 1) * unit
+
+
+def read_gemm_params(b: Kernel) -> dict[str, Register]:
+    """Return the parameters of a GemmParams by name."""
+    return {name: b.param(place) for place, name in enumerate(_PARAMS)}
