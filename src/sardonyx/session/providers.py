@@ -7,7 +7,8 @@ import functools
 import importlib
 import importlib.util
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
 from typing import TYPE_CHECKING, TypeAlias
 
 from sardonyx.errors import EPFail, InvalidArgument, SardonyxError, blamed, describe
@@ -256,15 +257,28 @@ def check_program(program: object, provider: Provider, doing: str) -> None:
         raise blamed(EPFail(message), provider.name)
 
 
-@contextlib.contextmanager
-def blaming(provider: Provider, doing: str) -> Iterator[None]:
+def blaming(provider: Provider, doing: str) -> contextlib.AbstractContextManager[None]:
     """Name a provider in what it raises in the block; what is not ours becomes EPFail with what it was `doing`: "save part_0"."""
-    try:
-        yield
-    except SardonyxError as error:
-        raise blamed(error, provider.name) from error
-    except Exception as error:
-        raise blamed(EPFail(f"{provider.name} failed to {doing}: {describe(error)}"), provider.name) from error
+    return _Blaming(provider, doing)
+
+
+class _Blaming:
+    """The block of `blaming`; no generator, for the reason that `locating` is none."""
+
+    def __init__(self, provider: Provider, doing: str) -> None:
+        """Say who does what."""
+        self._provider, self._doing = provider, doing
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Name the provider, or raise EPFail."""
+        name = self._provider.name
+        if isinstance(error, SardonyxError):
+            blamed(error, name)
+        elif isinstance(error, Exception):
+            raise blamed(EPFail(f"{name} failed to {self._doing}: {describe(error)}"), name) from error
 
 
 def _problem_of(provider: object) -> str | None:
