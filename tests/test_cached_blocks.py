@@ -9,7 +9,7 @@ from sardonyx.cached_blocks import pieces_of, read_blocks
 
 _KEY = "ab" * 32
 _BLOCK = bytes(range(256)) * 5000
-_HEADER = 8 + 32 + 64 + 8 + 8 + 4
+_HEADER = 8 + 32 + 64 + 8 + 8 + 32
 
 
 def _allocate(size_bytes: int) -> memoryview:

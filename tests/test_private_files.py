@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support.users import STRANGER, as_another_user, needs_root
 
-from sardonyx.private_files import folder_problem, make_private, read_private
+from sardonyx.private_files import PrivateFolder, folder_problem, make_private, read_private
 
 
 @pytest.fixture
@@ -189,3 +189,17 @@ def test_a_file_of_another_user_is_not_read(folder: Path) -> None:
     path.write_bytes(b"content")
     os.chown(path, STRANGER, STRANGER)
     assert f"{path} belongs to user {STRANGER}" in str(read_private(path))
+
+
+def test_a_folder_that_was_private_is_looked_at_again(folder: Path) -> None:
+    """When who may write there, or above, has changed."""
+    assert make_private(folder) == ""
+    known = PrivateFolder(folder)
+    assert [known.problem(), known.problem()] == ["", ""]
+    folder.parent.chmod(0o777)
+    assert "can be written by others" in known.problem()
+    folder.parent.chmod(0o700)
+    assert known.problem() == ""
+    folder.rmdir()
+    with pytest.raises(FileNotFoundError):
+        known.problem()

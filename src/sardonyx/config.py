@@ -170,11 +170,8 @@ def cache_dir() -> Path | None:
     base = os.environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(base):
         return Path(base) / "sardonyx"
-    try:
-        home = Path.home()
-    except RuntimeError:
-        return None
-    return home / ".cache" / "sardonyx" if home.is_absolute() else None
+    home = os.path.expanduser("~")
+    return Path(home, ".cache", "sardonyx") if os.path.isabs(home) else None
 
 
 def cache_limit_bytes() -> int:

@@ -25,7 +25,7 @@ from typing import IO, Protocol, TypeVar
 from sardonyx import config
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cached_blocks import Allocate, pieces_of, read_blocks
-from sardonyx.private_files import folder_problem, make_private, open_private
+from sardonyx.private_files import PrivateFolder, folder_problem, make_private, open_private
 from sardonyx.trace import event
 
 __all__ = ["Cache", "DiskCache", "Report", "Survey", "shared_cache"]
@@ -89,6 +89,7 @@ class DiskCache:
         self._limit_bytes = limit_bytes
         self._report = report
         self._total_bytes: int | None = None
+        self._private = PrivateFolder(folder)
         self._known: set[tuple[str, str]] = set()
 
     def load(self, key: str) -> bytes | None:
@@ -119,7 +120,7 @@ class DiskCache:
     def _load(self, key: str, read: Callable[[IO[bytes]], _T | None]) -> _T | None:
         path = self._path(key)
         try:
-            if not self._is_private(folder_problem(self.folder)):
+            if not self._is_private(self._private.problem()):
                 return None
             with open_private(path) as stream:
                 if isinstance(stream, str):

@@ -19,7 +19,7 @@ from typing import IO
 
 from sardonyx.forks import without_fork
 
-__all__ = ["folder_problem", "make_private", "open_private", "read_private"]
+__all__ = ["PrivateFolder", "folder_problem", "make_private", "open_private", "read_private"]
 
 _MOST_LINKS = 40
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -48,6 +48,30 @@ def folder_problem(folder: Path) -> str:
     if status.st_mode & _WRITABLE:
         return f"{folder} can be written by others (mode {stat.S_IMODE(status.st_mode):o}); {_ADVICE}"
     return ""
+
+
+class PrivateFolder:
+    """A folder that is looked at again and again: while nothing on the way to it changes, it stays as private as it was."""
+
+    def __init__(self, folder: Path) -> None:
+        """Have looked at nothing yet."""
+        self._folder = folder
+        self._known: list[tuple[str, tuple[int, ...]]] = []
+
+    def problem(self) -> str:
+        """Return what `folder_problem` does; raises OSError as it does."""
+        if self._known and all(_mark(os.lstat(place)) == mark for place, mark in self._known):
+            return ""
+        self._known = []
+        problem = folder_problem(self._folder)
+        if not problem and hasattr(os, "geteuid"):
+            self._known = [(str(place), _mark(status)) for place, status in _way(self._folder)]
+        return problem
+
+
+def _mark(status: os.stat_result) -> tuple[int, ...]:
+    """Return what of a folder or link decides who may change it, and which it is."""
+    return status.st_dev, status.st_ino, status.st_mode, status.st_uid, status.st_gid
 
 
 def make_private(folder: Path) -> str:

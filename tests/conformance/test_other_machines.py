@@ -51,7 +51,7 @@ class Collecting(CpuProvider):
             self.texts[symbol] = str(module)
         storage = Storage(lowered.steps, lowered.inputs, [buffer.root for buffer in lowered.outputs])
         runner: Any = None
-        return CpuProgram(partition.inputs, lowered.outputs, storage, {}, [], runner, low.threads, low.packs)
+        return CpuProgram.of(partition.inputs, lowered.outputs, storage, {}, [], runner, low.threads, low.packs)
 
 
 def models() -> Iterator[Any]:

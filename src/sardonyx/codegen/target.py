@@ -154,6 +154,9 @@ _X86_FEATURES = (
 )
 """Features that kernels may profit from, by LLVM's names."""
 
+_FIRST_PROCESSOR_BYTES = 1 << 13
+"""What suffices for the flags of one processor."""
+
 _LINUX_NAMES: Mapping[str, str] = {
     "amx-bf16": "amx_bf16",
     "amx-fp16": "amx_fp16",
@@ -312,10 +315,11 @@ def _processor_features() -> Mapping[str, bool]:
 
 def _linux_flags(cpuinfo: Path) -> frozenset[str]:
     """Return the features of an x86 processor as Linux names them; none on other systems and processors."""
-    with contextlib.suppress(OSError), cpuinfo.open() as lines:
-        for line in lines:
-            if line.startswith("flags"):
-                return frozenset(line.partition(":")[2].split())
+    with contextlib.suppress(OSError), cpuinfo.open("rb", buffering=0) as stream:
+        text = stream.read(_FIRST_PROCESSOR_BYTES)  # the file is written while it is read, processor by processor
+        for line in text.split(b"\n")[:-1]:
+            if line.startswith(b"flags"):
+                return frozenset(line.decode().partition(":")[2].split())
     return frozenset()
 
 

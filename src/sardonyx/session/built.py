@@ -44,7 +44,7 @@ class Built:
     """What runs the graphs inside its nodes."""
     plans: tuple[Plan, ...]
     """Of its graphs, with their programs."""
-    placements: tuple[Placement, ...]
+    placements: Sequence[Placement]
     """Who runs each node, and why others do not; `explain` says more."""
     providers: ProviderList
     """The session's, and those that failed and were left out."""

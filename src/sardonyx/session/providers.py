@@ -180,7 +180,7 @@ def requested(
             if made is not None:
                 raise InvalidArgument(f"two of the session's providers are called {name!r}; give each a name of its own")
             continue
-        if made is None and name not in _own() and name not in get_available_providers():
+        if made is None and name not in _BUILT_IN and name not in _own() and name not in get_available_providers():
             _pass_over(name, [_split(later)[0] for later in chosen[index + 1 :]])
             continue
         extra = options[index] if options is not None and providers is not None else {}
@@ -326,7 +326,7 @@ def _pass_over(name: str, later: Sequence[str]) -> None:
 
 
 def _make(name: str, options: Mapping[str, str]) -> Provider:
-    own = _own()
+    own = _BUILT_IN if name in _BUILT_IN else _own()
     try:
         if name in own:
             module, function = own[name].split(":")

@@ -11,8 +11,9 @@ from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.scalars import lift_scalars, scalar, scalar_word
 from sardonyx.codegen.emit.types import F32, F64, I8, I16, I32, U8, U16, Type
 from sardonyx.codegen.kernels.elementwise import Access, MapParams, write_map
-from sardonyx.codegen.run.driver import Buffer, Driver, KernelCall, StepTable
+from sardonyx.codegen.run.driver import Driver
 from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.run.step_table import Buffer, KernelCall, StepTable
 from sardonyx.codegen.target import available_levels, host_target
 
 

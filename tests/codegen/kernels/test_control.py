@@ -8,8 +8,9 @@ import pytest
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I64
 from sardonyx.codegen.kernels.control import FULL, READ, SLICE, TOO_MANY, WRITE, write_branch, write_enter, write_jump, write_next
-from sardonyx.codegen.run.driver import DONE, STATUS, Buffer, Driver, KernelCall, StepTable
+from sardonyx.codegen.run.driver import Driver
 from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.run.step_table import DONE, STATUS, Buffer, KernelCall, StepTable
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 

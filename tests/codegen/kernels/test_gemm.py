@@ -15,8 +15,9 @@ from sardonyx.codegen.kernels.gemm import gemm_symbol, tiling, write_gemm
 from sardonyx.codegen.kernels.gemm_params import PARAMS_COUNT, GemmParams, chain_for
 from sardonyx.codegen.kernels.pack import pack_columns
 from sardonyx.codegen.kernels.panels import NumberPanels
-from sardonyx.codegen.run.driver import Buffer, Driver, KernelCall, StepTable
+from sardonyx.codegen.run.driver import Driver
 from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.run.step_table import Buffer, KernelCall, StepTable
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 

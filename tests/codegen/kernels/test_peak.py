@@ -5,8 +5,9 @@ import pytest
 
 from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.kernels.peak import SCALE_BYTES, write_multiply_adds, write_scale
-from sardonyx.codegen.run.driver import Buffer, Driver, KernelCall, StepTable
+from sardonyx.codegen.run.driver import Driver
 from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.run.step_table import Buffer, KernelCall, StepTable
 from sardonyx.codegen.target import available_levels, host_target
 from sardonyx.dtypes import Array
 

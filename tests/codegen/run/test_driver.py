@@ -10,8 +10,9 @@ from support.cancelling import ended_by
 from sardonyx.cancellation import Flag
 from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.emit.types import F32, I64
-from sardonyx.codegen.run.driver import DONE, STATUS, Buffer, Driver, KernelCall, StepTable
+from sardonyx.codegen.run.driver import Driver
 from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.run.step_table import DONE, STATUS, Buffer, KernelCall, StepTable
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import Array
 from sardonyx.errors import RunTerminated

@@ -14,8 +14,9 @@ from support.cancelling import after, ended_by, handler, interrupt
 from sardonyx.cancellation import Flag
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I64
-from sardonyx.codegen.run.driver import DONE, Buffer, Driver, KernelCall, StepTable
+from sardonyx.codegen.run.driver import Driver
 from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.run.step_table import DONE, Buffer, KernelCall, StepTable
 from sardonyx.codegen.run.thread_pool import ThreadPool, shared_pool
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import Array
@@ -242,7 +243,8 @@ def test_python_ends_with_workers_asleep_or_at_work() -> None:
     """A process that used the pool exits by itself, also while another thread runs a table."""
     script = """
 import threading, numpy as np
-from sardonyx.codegen.run.driver import DONE, Buffer, Driver, KernelCall, StepTable
+from sardonyx.codegen.run.driver import Driver
+from sardonyx.codegen.run.step_table import DONE, Buffer, KernelCall, StepTable
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.target import host_target

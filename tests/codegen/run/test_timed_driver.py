@@ -8,8 +8,8 @@ import pytest
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I64
-from sardonyx.codegen.run.driver import STATUS, Buffer, KernelCall, StepTable
 from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.run.step_table import STATUS, Buffer, KernelCall, StepTable
 from sardonyx.codegen.run.timed_driver import TimedDriver, can_time
 from sardonyx.codegen.target import host_target, machine_target
 from sardonyx.dtypes import Array

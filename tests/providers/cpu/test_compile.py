@@ -85,7 +85,7 @@ class _Remembering(CpuProvider):
 
     def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CpuProgram:
         program = super().compile(partition, bodies)
-        found = (buffer.root.constant for step in program._storage.steps for buffer in step.buffers)
+        found = (buffer.root.constant for step in program.storage.steps for buffer in step.buffers)
         self.weights = [weakref.ref(array) for array in found if array is not None]
         return program
 

@@ -191,7 +191,7 @@ def test_what_is_not_as_it_was_written_is_an_error() -> None:
     with pytest.raises(ValueError, match="unpack"):
         restore_program(KeptProgram(kept.plain[:-1], kept.arrays), host_target(None), 1)
     wrong = list(kept.plain)
-    wrong[3] = (99,)
+    wrong[-2] = (*kept.plain[-2][:3], np.array([[0, 99, 0]], np.int64).tobytes(), *kept.plain[-2][4:])
     with pytest.raises(LookupError):
         restore_program(KeptProgram(tuple(wrong), kept.arrays), host_target(None), 1)
 
@@ -200,7 +200,7 @@ def test_machine_code_that_cannot_be_linked_is_an_error() -> None:
     """Nothing of it runs."""
     kept = _kept(_program(_MODELS["fixed"]))
     wrong = list(kept.plain)
-    wrong[0] = tuple((f"{symbol}_other", b"no object") for symbol, _ in kept.plain[0])
+    wrong[:2] = None, tuple((f"{symbol}_other", b"no object") for symbol, _ in kept.plain[0][3])
     with pytest.raises(Fail):
         restore_program(KeptProgram(tuple(wrong), kept.arrays), host_target(None), 1)
 

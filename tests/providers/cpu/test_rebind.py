@@ -22,8 +22,8 @@ CACHED = """graph(x: float[b, s, 8], w: float[8, 8], pk: float[b, 2, p, 4], pv: 
 
 def bind(session: Any, **symbols: int) -> Placed:
     """Bind the program which the session runs, inside of what callers see."""
-    program = session._runner.built.executor.only.step.program
-    placed: Placed = program._rebinder.bind(Sizes(symbols), program._address, program._table_of, program._dims)
+    planner = session._runner.built.executor.only.step.program.planner
+    placed: Placed = planner.rebinder.bind(Sizes(symbols), planner.address, planner.table_of, planner.dims)
     return placed
 
 
@@ -105,7 +105,7 @@ def test_other_sizes_than_those_recorded_are_planned() -> None:
 def test_recordings_that_serve_few_bindings_are_made_less_and_less_often() -> None:
     """Lengths of all kinds in turn, each of which decides otherwise, are planned as without recordings."""
     session = cpu_session(CACHED, opset=23)
-    rebinder = session._runner.built.executor.only.step.program._rebinder
+    rebinder = session._runner.built.executor.only.step.program.planner.rebinder
     made: list[object] = []
     for P in [P for start in range(0, 100, 2) for P in (start, 3000 + 300 * start)]:
         bind(session, b=1, s=1, p=P)

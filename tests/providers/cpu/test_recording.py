@@ -48,8 +48,8 @@ def test_lengths_that_change_give_what_a_new_session_gives(model: str, lengths: 
     for length in LENGTHS[lengths]:
         feed = feeds_of(model, length)
         found = session.run(None, feed)
-        fresh._runner.built.executor.only.step.program._rebinder._latest = None
-        fresh._runner.built.executor.only.step.program._rebinder._recordings = ()
+        fresh._runner.built.executor.only.step.program.planner.rebinder._latest = None
+        fresh._runner.built.executor.only.step.program.planner.rebinder._recordings = ()
         for one, other in zip(found, run_in_python(fresh, None, feed), strict=True):
             np.testing.assert_array_equal(one, other)
 
@@ -62,9 +62,9 @@ def test_places_in_the_arena_move_without_plans() -> None:
     """A temporary that outgrows its place gets another one, and the words that point to it follow."""
     session = cpu_session(CHAIN, opset=18)
     session.run(None, feeds_of("chain", 10))
-    program = program_of(session)
+    planner = program_of(session).planner
     bound = {
-        n: program._rebinder.bind(Sizes({"b": 2, "n": n}), program._address, program._table_of, program._dims)
+        n: planner.rebinder.bind(Sizes({"b": 2, "n": n}), planner.address, planner.table_of, planner.dims)
         for n in range(100, 2000, 20)
     }
     replayed = [n for n, placed in bound.items() if not isinstance(placed, Planned)]

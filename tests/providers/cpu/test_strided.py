@@ -5,8 +5,8 @@ import pytest
 from support.cpu_run import LEVELS
 
 from sardonyx.codegen.emit.types import I8, I16, I32, I64
-from sardonyx.codegen.run.driver import Buffer as Place
-from sardonyx.codegen.run.driver import KernelCall, StepTable
+from sardonyx.codegen.run.step_table import Buffer as Place
+from sardonyx.codegen.run.step_table import KernelCall, StepTable
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim

@@ -64,7 +64,7 @@ def _compiles(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def _file(folder: Path) -> Path:
     """The file of programs: the one with the other form."""
-    (found,) = [path for path in folder.glob("*.sxo") if path.read_bytes()[:8] == b"SARDONYB"]
+    (found,) = [path for path in folder.glob("*.sxo") if path.read_bytes()[:8] == b"SARDONYC"]
     return found
 
 
@@ -282,7 +282,7 @@ def test_many_nodes_of_the_reference_provider_are_not_kept(folder: Path) -> None
     """They are made of partitions."""
     nodes = "\n".join(f"x{number} = StringNormalizer(x{number - 1})" for number in range(1, 34))
     made(to_bytes(model(f"graph(x0: string[2]) -> (x33: string[2]) {{ {nodes} }}")))
-    assert not [path for path in folder.glob("*.sxo") if path.read_bytes()[:8] == b"SARDONYB"]
+    assert not [path for path in folder.glob("*.sxo") if path.read_bytes()[:8] == b"SARDONYC"]
 
 
 def test_control_flow_is_kept() -> None:
@@ -313,7 +313,7 @@ def test_much_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("SARDONYX_CACHE_BYTES", "8000")
     shared_cache.cache_clear()
     made(_MODEL)
-    assert not [path for path in folder.glob("*.sxo") if path.read_bytes()[:8] == b"SARDONYB"]
+    assert not [path for path in folder.glob("*.sxo") if path.read_bytes()[:8] == b"SARDONYC"]
 
 
 def test_constants_are_read_only_and_aligned() -> None:

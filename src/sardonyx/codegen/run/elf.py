@@ -3,7 +3,7 @@
     image = Image(machine_code)
     image["kernel"]                  the address of an exported function
 
-    sections ─► one block of pages: code, constants, then a stub for each function outside ─► relocations ─► read-only, executable
+    sections ─► Code, one block: code, constants, then a stub for each function outside ─► Image: pages, read-only, executable
 
 An object that a compiler made for kernels is simple: code and constants that point to one another by distances of 32 bits, and
 calls of the C library, which may be farther away and go through stubs. Whatever else an object holds is refused.
@@ -20,14 +20,14 @@ import platform
 import struct
 import sys
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sardonyx.errors import Fail
 from sardonyx.forks import without_fork
 from sardonyx.held_memory import HeldKind, HeldMemory
 
-__all__ = ["MAGIC", "Image", "Pages", "functions_outside", "is_supported"]
+__all__ = ["MAGIC", "Code", "Image", "Pages", "functions_outside", "is_supported", "laid_out"]
 
 MAGIC = b"\x7fELF"
 """How an object file begins."""
@@ -79,19 +79,62 @@ class _Symbol(NamedTuple):
     value: int
 
 
+class Code(NamedTuple):
+    """Objects that are laid out in one block, but not yet at an address: what is left does not depend on the objects."""
+
+    block: bytes
+    """Code and constants; distances within it are filled in."""
+    stubs: tuple[tuple[int, str], ...]
+    """Where jumps to functions outside are, and their names."""
+    fixups: tuple[tuple[int, int, int, bool], ...]
+    """What depends on the address of the block: place, type, value, and whether that counts from the beginning of the block."""
+    symbols: tuple[tuple[str, int], ...]
+    """Exported functions, and where they begin."""
+
+
+def laid_out(objects: Iterable[bytes]) -> Code:
+    """Return objects one behind the other.
+
+    Raises:
+        Fail: one is no object for x86-64, or has something that kernels do not have.
+    """
+    block, stubs, fixups, symbols = bytearray(), [], [], []
+    for machine_code in objects:
+        try:
+            source = _Object(machine_code)
+            block += bytes(-len(block) % source.alignment)
+            begin = len(block)
+            part = _laid_out(source)
+        except (struct.error, IndexError, ValueError) as error:
+            raise Fail(f"{len(machine_code)} bytes are no whole ELF object for x86-64: {error}") from error
+        block += part.block
+        stubs += [(begin + place, name) for place, name in part.stubs]
+        fixups += [
+            (begin + place, kind, begin + value if is_inside else value, is_inside) for place, kind, value, is_inside in part.fixups
+        ]
+        symbols += [(name, begin + place) for name, place in part.symbols]
+    return Code(bytes(block), tuple(stubs), tuple(fixups), tuple(symbols))
+
+
 class Image:
     """An object in executable memory, which is given back when the image dies: whoever calls an address must keep its image."""
 
-    def __init__(self, machine_code: bytes) -> None:
-        """Lay out, link and protect the code.
+    def __init__(self, code: bytes | Code) -> None:
+        """Put an object, or several that are laid out, into memory, link and protect them.
 
         Raises:
             Fail: it is no object for x86-64, has something that kernels do not have, or calls a function that the process lacks.
         """
-        try:
-            self._link(_Object(machine_code))
-        except (struct.error, IndexError, ValueError) as error:
-            raise Fail(f"{len(machine_code)} bytes are no whole ELF object for x86-64: {error}") from error
+        code = laid_out([code]) if isinstance(code, bytes) else code
+        block = bytearray(code.block)
+        self._pages = Pages(len(block))
+        base = self._pages.address
+        for place, name in code.stubs:
+            _STUB.pack_into(block, place, _JUMP, _address_outside(name, [name for name, _ in code.symbols]))
+        for place, kind, value, is_inside in code.fixups:
+            _apply(block, place, kind, value + base if is_inside else value, base + place)
+        self._pages.fill(block)
+        self._symbols = {name: base + place for name, place in code.symbols}
 
     def __getitem__(self, symbol: str) -> int:
         """Return the address of an exported function; raises KeyError for another name."""
@@ -102,28 +145,33 @@ class Image:
         """The pages of the code."""
         return HeldMemory(HeldKind.CODE, self._pages.address, self._pages.size_bytes)
 
-    def _link(self, source: _Object) -> None:
-        if source.machine != _X86_64:
-            raise ValueError("it is for another processor")
-        places, size = source.layout()
-        stubs = {name: size + _STUB.size * index for index, name in enumerate(source.outside)}
-        block = bytearray(size + _STUB.size * len(stubs))
-        for index, place in places.items():
-            section = source.sections[index]
-            if section.kind != _NO_BITS:
-                block[place : place + section.size] = source.content(section)
-        for name, place in stubs.items():
-            _STUB.pack_into(block, place, _JUMP, _address_outside(name, source.exports))
-        self._pages = Pages(len(block))
-        base = self._pages.address
-        for place, kind, symbol, addend in source.relocations(places):
-            _apply(block, base, place, kind, _target(symbol, base, places, stubs) + addend)
-        self._pages.fill(block)
-        self._symbols = {
-            symbol.name: base + places[symbol.section] + symbol.value
-            for symbol in source.symbols
-            if symbol.binding == _GLOBAL and symbol.section in places
-        }
+
+def _laid_out(source: _Object) -> Code:
+    """Return an object alone."""
+    if source.machine != _X86_64:
+        raise ValueError("it is for another processor")
+    places, size = source.layout()
+    stubs = {name: size + _STUB.size * index for index, name in enumerate(source.outside)}
+    block = bytearray(size + _STUB.size * len(stubs))
+    for index, place in places.items():
+        section = source.sections[index]
+        if section.kind != _NO_BITS:
+            block[place : place + section.size] = source.content(section)
+    fixups = []
+    for place, kind, symbol, addend in source.relocations(places):
+        if kind not in (_ADDRESS_64, _DISTANCE_32, _CALL_32):
+            raise ValueError(f"it has a relocation of type {kind}, which kernels do not have")
+        is_inside, value = symbol.section != _ABSOLUTE, _target(symbol, places, stubs) + addend
+        if is_inside and kind in (_DISTANCE_32, _CALL_32):
+            _apply(block, place, kind, value, place)
+        else:
+            fixups.append((place, kind, value, is_inside))
+    symbols = [
+        (symbol.name, places[symbol.section] + symbol.value)
+        for symbol in source.symbols
+        if symbol.binding == _GLOBAL and symbol.section in places
+    ]
+    return Code(bytes(block), tuple((place, name) for name, place in stubs.items()), tuple(fixups), tuple(symbols))
 
 
 class _Object:
@@ -147,6 +195,11 @@ class _Object:
     def exports(self) -> list[str]:
         """The names of what the object has for others."""
         return sorted(symbol.name for symbol in self.symbols if symbol.binding == _GLOBAL and symbol.section)
+
+    @property
+    def alignment(self) -> int:
+        """What the place of the object must be a multiple of."""
+        return max(16, *(section.alignment for section in self.sections if section.flags & _IN_MEMORY))
 
     def content(self, section: _Section) -> bytes:
         """Return the bytes of a section."""
@@ -212,24 +265,23 @@ def _section(content: bytes, place: int) -> _Section:
     return _Section(kind, flags, start, size, link, about, alignment)
 
 
-def _target(symbol: _Symbol, base: int, places: dict[int, int], stubs: dict[str, int]) -> int:
-    """Return the address that a relocation means."""
+def _target(symbol: _Symbol, places: dict[int, int], stubs: dict[str, int]) -> int:
+    """Return what a relocation means: a place in the block, or, of an absolute symbol, an address."""
     if not symbol.section:
-        return base + stubs[symbol.name]
+        return stubs[symbol.name]
     if symbol.section == _ABSOLUTE:
         return symbol.value
     if symbol.section not in places:
         raise ValueError(f"{symbol.name!r} lies in no section that is in memory")
-    return base + places[symbol.section] + symbol.value
+    return places[symbol.section] + symbol.value
 
 
-def _apply(block: bytearray, base: int, place: int, kind: int, value: int) -> None:
-    if kind in (_DISTANCE_32, _CALL_32):
-        struct.pack_into("<i", block, place, value - (base + place))
-    elif kind == _ADDRESS_64:
+def _apply(block: bytearray, place: int, kind: int, value: int, origin: int) -> None:
+    """Fill in a relocation; distances count from `origin`."""
+    if kind == _ADDRESS_64:
         struct.pack_into("<Q", block, place, value)
     else:
-        raise ValueError(f"it has a relocation of type {kind}, which kernels do not have")
+        struct.pack_into("<i", block, place, value - origin)
 
 
 def _address_outside(name: str, kernels: Sequence[str]) -> int:

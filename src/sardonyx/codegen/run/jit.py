@@ -9,6 +9,7 @@ A process whose kernels are all in the cache never loads LLVM: `elf` links what 
 from __future__ import annotations
 
 import hashlib
+import marshal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -103,21 +104,45 @@ class Engine:
         Raises:
             Fail: as `add`.
         """
+        key = kernel_key(edition, name, self.target, self._level)
+        laid = self._laid_out(key)
+        if laid is not None:
+            self.link_code(laid)
+            return
 
         def written(_number: int) -> str:
             module = Module(self.target)
             write(module)
             return str(module)
 
-        (machine_code,) = self._objects([kernel_key(edition, name, self.target, self._level)], written, [name])
+        (machine_code,) = self._objects([key], written, [name])
+        if elf.is_supported() and self._cache is not None:
+            code = elf.laid_out([machine_code])
+            laid = code._replace(symbols=tuple((symbol, place) for symbol, place in code.symbols if symbol in exports))
+            self._cache.store(_laid_key(key), marshal.dumps(tuple(laid)))
+            self.link_code(laid)
+            return
         with self._lock:
             self._link(exports, machine_code)
+
+    def _laid_out(self, key: str) -> elf.Code | None:
+        """Return the object of a key as the cache has it laid out, which needs not be read again; None where it has not."""
+        content = None if self._cache is None or not elf.is_supported() else self._cache.load(_laid_key(key))
+        try:
+            return None if content is None else elf.Code(*marshal.loads(content))
+        except (EOFError, TypeError, ValueError):
+            return None
 
     def link(self, objects: Mapping[str, bytes]) -> None:
         """Make kernels known whose machine code is at hand, each an object by the symbol that it exports; raises Fail as `add`."""
         with self._lock:
             for symbol, machine_code in objects.items():
                 self._link([symbol], machine_code)
+
+    def link_code(self, code: elf.Code) -> None:
+        """Make the functions of objects known that are laid out already; raises Fail as `add`."""
+        with self._lock:
+            self._add([symbol for symbol, _ in code.symbols], elf.Image(code))
 
     def address(self, symbol: str) -> int:
         """Return the address of an exported function; raises KeyError for one that no module of this engine exports."""
@@ -158,10 +183,12 @@ class Engine:
         return [machine_code or b"" for machine_code in found]
 
     def _link(self, symbols: Sequence[str], machine_code: bytes) -> None:
+        self._add(symbols, self._linked(symbols, machine_code))
+
+    def _add(self, symbols: Sequence[str], library: Any) -> None:  # an image, or llvmlite's resource tracker
         twice = self._addresses.keys() & symbols
         if twice:
             raise Fail(f"symbols {sorted(twice)} are in the engine already: name each kernel once")
-        library = self._linked(symbols, machine_code)
         self._libraries.append(library)
         self._addresses |= {symbol: library[symbol] for symbol in symbols}
 
@@ -191,6 +218,11 @@ def _written(text: str, name: str) -> str:
 def kernel_key(edition: str, symbol: str, target: Target, level: int = DEFAULT_LEVEL) -> str:
     """Return the key of a kernel that is kept by name, as `Engine.add_kernels` keeps it."""
     return object_key(f"{edition}/{symbol}", target, level)
+
+
+def _laid_key(key: str) -> str:
+    """Return the key of an object that is laid out."""
+    return hashlib.sha256(f"laid out {key}".encode()).hexdigest()
 
 
 def object_key(text: str, target: Target, level: int) -> str:

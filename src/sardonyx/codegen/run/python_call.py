@@ -17,7 +17,6 @@ from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import BOOL, I32, I64, PTR, VOID
 from sardonyx.codegen.emit.values import Pointer, Register
-from sardonyx.codegen.run.driver import DONE, PAUSED
 from sardonyx.codegen.run.python_results import write_cut, write_make, write_release
 from sardonyx.codegen.run.python_shapes import write_find, write_take_lane
 from sardonyx.codegen.run.python_words import (
@@ -39,6 +38,7 @@ from sardonyx.codegen.run.python_words import (
     word,
     words_at,
 )
+from sardonyx.codegen.run.step_table import DONE, PAUSED
 
 __all__ = ["write_run", "write_run_bound"]
 

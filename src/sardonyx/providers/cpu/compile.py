@@ -20,7 +20,8 @@ from sardonyx.providers.cpu.claims import Claimed, NodeClaim, lower_nodes
 from sardonyx.providers.cpu.library import library_for
 from sardonyx.providers.cpu.liveness import live_steps
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.program import CpuProgram, NotZero
+from sardonyx.providers.cpu.planner import NotZero
+from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.size_claims import SizesClaim
 from sardonyx.providers.cpu.steps import Buffer, KernelLaunch
 from sardonyx.providers.cpu.storage import Storage
@@ -78,9 +79,9 @@ def make_program(partition: Partition, low: Lowering, lowered: Lowered, runner: 
     storage = Storage(steps, lowered.inputs, [buffer.root for buffer in outputs])
     precisions = tuple("; ".join(low.precisions.get(node, ())) for node in nodes_of(partition))
     low.forget()
-    made = CpuProgram(partition.inputs, outputs, storage, kernels, engines, runner, low.threads, low.packs)
+    not_zero = [size for node in _all_nodes(partition) if _copies_sizes(node) for size in _not_zero(node)]
+    made = CpuProgram.of(partition.inputs, outputs, storage, kernels, engines, runner, low.threads, low.packs, not_zero)
     made.precisions = precisions
-    made.not_zero = [size for node in _all_nodes(partition) if _copies_sizes(node) for size in _not_zero(node)]
     return made
 
 

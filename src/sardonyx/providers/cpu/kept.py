@@ -2,20 +2,25 @@
 
     keep_program(program, target) ─► KeptProgram: data, arrays          restore_program(kept, …) ─► a program with the same steps
 
-The data has buffers by number, steps with the numbers of theirs, and the machine code of kernels; the arrays are constants, packed
-weights first. What a step's plan returns where each open size is 1 is in the data, and recipes for others; where no recipe holds,
-the plan itself is read. A Loop whose scan outputs are as long as only the run shows has what it knows of itself beside these.
+The data has the machine code of kernels and a binding for the sizes of the model, 1 for each that is open (`ready.py`), by which a
+session runs at once. Behind these are buffers by number and steps with the numbers of theirs, which are made when they are needed:
+for other sizes, for reports and for errors. The arrays are constants, packed weights first. What a step's plan returns where each
+open size is 1 is in the data, and recipes for others; where no recipe holds, the plan itself is read. A Loop whose scan outputs are
+as long as only the run shows has what it knows of itself beside these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import marshal
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from sardonyx.cancellation import checked
+from sardonyx.codegen.run.elf import Code, is_supported, laid_out
 from sardonyx.codegen.target import Target
+from sardonyx.config import guards_memory
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import SardonyxError
 from sardonyx.forks import without_fork
@@ -23,8 +28,10 @@ from sardonyx.formats.plain_graph import KeptProgram, Plain, PlainReader, PlainW
 from sardonyx.ir import Dim, Tensor, TensorType, Value
 from sardonyx.providers.cpu.kept_plans import KeptFunction, KeptFunctions, Lowered, NotKept, write_function
 from sardonyx.providers.cpu.library import driver_for, library_for
+from sardonyx.providers.cpu.planner import NotZero, Planner
 from sardonyx.providers.cpu.precision import Precision
-from sardonyx.providers.cpu.program import CpuProgram, NotZero
+from sardonyx.providers.cpu.program import CpuProgram, Facts
+from sardonyx.providers.cpu.ready import plan_ready, read_ready
 from sardonyx.providers.cpu.rebind import TracedSizes
 from sardonyx.providers.cpu.recipes import Recipes, likely_sizes, write_recipes
 from sardonyx.providers.cpu.sizes import Sizes, solvable_symbols
@@ -60,19 +67,20 @@ def keep_program(given: CpuProgram | LoopProgram, target: Target, precision: Pre
     names = tuple(sorted(shown if loop is None else {*shown, *loop.capacities}))
     writer = _Writer(storage, program.packs, names)
     read = [buffer for buffer, (home, _) in storage.homes.items() if home is Home.INPUT]
+    later = (tuple(map(writer.buffer, read)), tuple(map(writer.buffer, outputs)), writer.steps, tuple(writer.buffers))
     plain = (
-        tuple(objects.items()),
+        tuple(_code_of(objects)) if is_supported() else None,
+        () if is_supported() else tuple(objects.items()),
         tuple((name, writer.shape(shape)) for name, shape in inputs),
-        tuple(map(writer.buffer, read)),
-        tuple(map(writer.buffer, outputs)),
-        writer.steps,
+        (len(outputs), program.makes_outputs, tuple(program.shares)),
         tuple(program.precisions),
         tuple((item.place, writer.dim(item.size), writer.dim(item.copied)) for item in program.not_zero),
         precision.name,
         len(program.packs),
-        tuple(writer.buffers),
         names,
         None if loop is None else _plain_loop(loop),
+        plan_ready(program.planner, dict.fromkeys(names, 1), writer.array),
+        marshal.dumps(later),
     )
     return KeptProgram(plain, writer.arrays)
 
@@ -80,22 +88,43 @@ def keep_program(given: CpuProgram | LoopProgram, target: Target, precision: Pre
 def restore_program(kept: KeptProgram, target: Target, threads: int, *, flush: bool = False) -> CpuProgram | LoopProgram:
     """Return the program that was kept, for the same target and number of threads; with `flush` denormal numbers are zero.
 
+    Its steps are made when somebody asks for them, or for sizes that it is not ready for.
+
     Raises:
         LookupError, TypeError, ValueError: it is not as it was written.
         Fail: the machine code cannot be linked.
     """
-    objects, declared, inputs, outputs, steps, precisions, not_zero, precision, packs, buffers, names, loop = kept.plain
-    reader = _Reader(kept.arrays, buffers, names, Lowered(target, threads, Precision[precision]))
-    kernels, engines = library_for(target).link(dict(objects))
-    made = [reader.buffers[number] for number in outputs]
-    launches = tuple([reader.step(*step) for step in checked(steps)])
-    storage = Storage(launches, [reader.buffers[number] for number in inputs], [buffer.root for buffer in made])
-    values = [Value(name, TensorType(DataType.UNDEFINED, reader.shape(shape))) for name, shape in declared]
-    program = CpuProgram(values, made, storage, kernels, engines, driver_for(target), threads, kept.arrays[:packs])
-    program.lies_in_one_block, program.flushes_denormals = True, flush
-    program.precisions = precisions
-    program.not_zero = [NotZero(place, reader.dim(size), reader.dim(copied)) for place, size, copied in not_zero]
-    return program if loop is None else _loop_program(program, reader, *loop)
+    code, objects, declared, about, precisions, not_zero, precision, packs, names, loop, ready, later = kept.plain
+    count, is_counted, shares = about
+    plain, arrays, runner = PlainReader(_no_tensor), kept.arrays, driver_for(target)
+    library = library_for(target)
+    kernels, engines = library.link(dict(objects)) if code is None else library.link_code(Code(*code))
+    shapes = [_shape(plain, shape) for _, shape in declared]
+    zeros = [NotZero(place, _dim(plain, size), _dim(plain, copied)) for place, size, copied in not_zero]
+
+    def make_planner() -> Planner:
+        reader = _Reader(arrays, plain, names, Lowered(target, threads, Precision[precision]))
+        outputs, storage = reader.read(*marshal.loads(later))
+        return Planner(storage, shapes, outputs, kernels, runner, threads, zeros)
+
+    program = CpuProgram(
+        [Value(name, TensorType(DataType.UNDEFINED, shape)) for (name, _), shape in zip(declared, shapes, strict=True)],
+        Facts(count, is_counted, frozenset(shares), arrays),
+        make_planner,
+        engines,
+        runner,
+        arrays[:packs],
+        zeros,
+        None if ready is None or guards_memory() else read_ready(ready, kernels, arrays, threads, flush=flush),
+    )
+    program.lies_in_one_block, program.flushes_denormals, program.precisions = True, flush, precisions
+    return program if loop is None else _loop_program(program, plain, *loop)
+
+
+def _code_of(objects: Mapping[str, bytes]) -> Code:
+    """Return the machine code of kernels as one block, with nothing in it known by name but these."""
+    code = laid_out(objects.values())
+    return code._replace(symbols=tuple((name, place) for name, place in code.symbols if name in objects))
 
 
 def _plain_loop(loop: OpenLoop) -> Plain:
@@ -104,13 +133,20 @@ def _plain_loop(loop: OpenLoop) -> Plain:
 
 
 def _loop_program(
-    program: CpuProgram, reader: _Reader, place: str, trips: Plain, is_exact: bool, capacities: Plain, stacked: Plain, dims: Plain
+    program: CpuProgram,
+    plain: PlainReader,
+    place: str,
+    trips: Plain,
+    is_exact: bool,
+    capacities: Plain,
+    stacked: Plain,
+    dims: Plain,
 ) -> LoopProgram:
     with without_fork():
         from sardonyx.providers.cpu.loop_program import LoopProgram, OpenLoop  # which few sessions need
 
     most = np.array(trips, np.int64) if isinstance(trips, tuple) else trips
-    names = frozenset(str(reader.dim(name)) for name in capacities)
+    names = frozenset(str(_dim(plain, name)) for name in capacities)
     return LoopProgram(program, OpenLoop(place, most, is_exact, names, frozenset(stacked), dict(dims)))
 
 
@@ -127,7 +163,7 @@ class _Writer:
         self._guess: dict[str, int] = dict.fromkeys(names, 1)
         self._likely = likely_sizes(names) if names else []
         for pack in packs:
-            self._array(pack)
+            self.array(pack)
         for step in checked(storage.steps):
             for buffer in step.buffers:
                 self.buffer(buffer)
@@ -147,7 +183,7 @@ class _Writer:
         plain = (
             int(buffer.dtype),
             self.shape(buffer.shape),
-            None if buffer.constant is None else self._array(buffer.constant),
+            None if buffer.constant is None else self.array(buffer.constant),
             None if buffer.base is None else self.buffer(buffer.base),
             self.dim(buffer.offset),
             None if buffer.pitch is None else self.dim(buffer.pitch),
@@ -158,7 +194,8 @@ class _Writer:
         self._numbers[buffer] = len(self.buffers)
         return len(self.buffers)
 
-    def _array(self, array: Array) -> int:
+    def array(self, array: Array) -> int:
+        """Return the number of a constant."""
         if not array.flags.c_contiguous:
             raise NotKept("a constant is not dense")
         place = self._places.get(id(array))
@@ -219,21 +256,29 @@ class _Writer:
 class _Reader:
     """Makes buffers and steps again."""
 
-    def __init__(self, arrays: Sequence[Array], buffers: Sequence[Plain], names: Sequence[str], lowered: Lowered) -> None:
-        self._plain = PlainReader(_no_tensor)
+    def __init__(self, arrays: Sequence[Array], plain: PlainReader, names: Sequence[str], lowered: Lowered) -> None:
+        self._plain = plain
         self._arrays = arrays
-        self._guess = {str(self._plain.dim(name)): 1 for name in names}
+        self._guess = {str(_dim(plain, name)): 1 for name in names}
         self.buffers = [STATUS]
         self._marks: dict[int, Mark] = {}
         self._functions = KeptFunctions(self.buffers, lowered, self._plain)
+
+    def read(
+        self, inputs: Sequence[int], outputs: Sequence[int], steps: Sequence[Plain], buffers: Sequence[Plain]
+    ) -> tuple[list[Buffer], Storage]:
+        """Return the buffers of outputs, and where all buffers lie, with the steps."""
         for buffer in checked(buffers):
             self.buffers.append(self._buffer(*buffer))
+        made = [self.buffers[number] for number in outputs]
+        launches = tuple([self.step(*step) for step in checked(steps)])
+        return made, Storage(launches, [self.buffers[number] for number in inputs], [buffer.root for buffer in made])
 
     def dim(self, plain: Plain) -> Dim:
-        return plain if type(plain) is int else self._plain.dim(plain)
+        return _dim(self._plain, plain)
 
     def shape(self, plain: Plain) -> tuple[Dim, ...]:
-        return tuple([dim if type(dim) is int else self._plain.dim(dim) for dim in plain])
+        return _shape(self._plain, plain)
 
     def _buffer(
         self,
@@ -317,6 +362,14 @@ def _plan_of(words: tuple[int, ...]) -> tuple[Sequence[int], int]:
 
 def _flag_of(words: tuple[int, ...]) -> bool:
     return bool(words[0])
+
+
+def _dim(reader: PlainReader, plain: Plain) -> Dim:
+    return plain if type(plain) is int else reader.dim(plain)
+
+
+def _shape(reader: PlainReader, plain: Plain) -> tuple[Dim, ...]:
+    return tuple([dim if type(dim) is int else reader.dim(dim) for dim in plain])
 
 
 def _no_tensor(*about: object) -> Tensor:

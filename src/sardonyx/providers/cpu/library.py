@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from sardonyx.cancellation import holding
 from sardonyx.codegen import llvm
 from sardonyx.codegen.run.driver import Driver
+from sardonyx.codegen.run.elf import Code
 from sardonyx.codegen.run.jit import Engine, kernel_key
 from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache, DiskCache, shared_cache
@@ -63,6 +64,10 @@ class Library:
     def link(self, objects: Mapping[str, bytes]) -> tuple[dict[str, int], list[Engine]]:
         """Return what `compile` does, of kernels whose machine code is at hand, by symbol."""
         return self._found(objects, lambda engine, missing: engine.link({symbol: objects[symbol] for symbol in missing}), None)
+
+    def link_code(self, code: Code) -> tuple[dict[str, int], list[Engine]]:
+        """Return what `compile` does, of kernels that are laid out together; none is put into memory where all are there."""
+        return self._found((symbol for symbol, _ in code.symbols), lambda engine, missing: engine.link_code(code), None)
 
     def objects(self, symbols: Iterable[str]) -> dict[str, bytes] | None:
         """Return the machine code of kernels as the process's cache has it; None where it lacks one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.codegen.run.driver import KernelCall, StepTable
+from sardonyx.codegen.run.step_table import KernelCall, StepTable
 from sardonyx.providers.cpu.storage import Storage
 
 __all__ = ["ArenaPlaces", "Placed", "Planned", "PlannedStep"]

@@ -11,57 +11,47 @@ import numpy as np
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.arena import PlacedBlock
 from sardonyx.cancellation import Cancellation, checked, current_cancellation
-from sardonyx.codegen.run import driver
-from sardonyx.codegen.run.driver import Call, Driver, StepTable
+from sardonyx.codegen.run.driver import Call, Driver
 from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.run.step_table import StepTable
 from sardonyx.config import guards_memory
 from sardonyx.dtypes import Array, DataType, OnnxValue
-from sardonyx.errors import InvalidArgument, SardonyxError, SizesNotInferred, locating
+from sardonyx.errors import InvalidArgument, SardonyxError, SizesNotInferred, located
+from sardonyx.forks import new_lock
 from sardonyx.held_memory import HeldKind, HeldMemory, held_array
-from sardonyx.ir import Dim, Shape, Value
-from sardonyx.ir.shape import symbols_in
+from sardonyx.ir import Shape, Value
 from sardonyx.native_program import NativeCall, NativeGrowth, TimedCall
-from sardonyx.provider import Bound, CountedOutput, DeviceBuffer, StepInfo, TensorSpec, TimedRun
+from sardonyx.provider import Bound, DeviceBuffer, StepInfo, TimedRun
 from sardonyx.providers.cpu.addresses import address_of
 from sardonyx.providers.cpu.counted import cut_to_size, with_room
 from sardonyx.providers.cpu.growing import growth_of
-from sardonyx.providers.cpu.guard import Fence, place_fenced
+from sardonyx.providers.cpu.guard import Fence
 from sardonyx.providers.cpu.library import timed_driver_for
-from sardonyx.providers.cpu.placed import ArenaPlaces
-from sardonyx.providers.cpu.planning import impossible_buffers, plan_steps
-from sardonyx.providers.cpu.rebind import Rebinder
-from sardonyx.providers.cpu.recording import Dims
-from sardonyx.providers.cpu.sizes import Sizes, first_alike, solve
+from sardonyx.providers.cpu.planner import NotZero, Planner
+from sardonyx.providers.cpu.ready import ReadyBinding
+from sardonyx.providers.cpu.sizes import first_alike, solve
 from sardonyx.providers.cpu.steps import STATUS, Buffer, KernelLaunch
-from sardonyx.providers.cpu.storage import Home, Storage, item_bytes
+from sardonyx.providers.cpu.storage import Home, Storage
+from sardonyx.providers.cpu.tables import Tables
 
 if TYPE_CHECKING:
     from sardonyx.codegen.run.timed_driver import TimedDriver
 
-__all__ = ["CpuProgram"]
-
-_ARENA, _ABSOLUTE, _FIRST_INPUT = 1, 2, 3
-"""Bases of a step table: the arena, addresses as they are (constants), then the inputs, then the outputs."""
+__all__ = ["CpuProgram", "Facts"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Table:
-    """A step table with its call; one run uses it at a time."""
+class Facts:
+    """What a program says of itself before it is bound."""
 
-    table: StepTable
-    call: Call
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class NotZero:
-    """A size of a Reshape's result that was inferred as if it were not 0: a 0 in the target shape copies a size of the input."""
-
-    place: str
-    """The node, as messages name it."""
-    size: Dim
-    """The size."""
-    copied: Dim
-    """What it would be in its place."""
+    output_count: int
+    """How many outputs it fills."""
+    is_counted: bool
+    """Whether it has outputs whose size only the run shows."""
+    shares: frozenset[tuple[int, int]]
+    """Which outputs may lie in the memory of which inputs, by number."""
+    constants: Sequence[Array]
+    """Its constants, packed weights among them."""
 
 
 class CpuProgram:
@@ -70,25 +60,25 @@ class CpuProgram:
     def __init__(
         self,
         inputs: Sequence[Value],
-        outputs: Sequence[Buffer],
-        storage: Storage,
-        kernels: Mapping[str, int],
+        facts: Facts,
+        make_planner: Callable[[], Planner],
         engines: Sequence[Engine],
         runner: Driver,
-        threads: int,
         packs: Sequence[Array] = (),
+        not_zero: Sequence[NotZero] = (),
+        ready: ReadyBinding | None = None,
     ) -> None:
-        """Make a program of lowered steps.
+        """Make a program.
 
         Args:
             inputs: the partition's inputs; those that no step reads tell sizes.
-            outputs: the buffers of its outputs.
-            storage: where all buffers lie, and the steps.
-            kernels: the address of each kernel.
+            facts: what it says of itself.
+            make_planner: makes what binds its steps, when that is needed.
             engines: what holds the kernels, kept alive.
             runner: the driver.
-            threads: how many threads a run may use.
             packs: the weights that were packed for it, in order.
+            not_zero: sizes that were inferred as if they were not 0.
+            ready: a binding that needs no planner.
         """
         self.packs = packs
         self.flushes_denormals = False
@@ -97,27 +87,64 @@ class CpuProgram:
         """Whether its constants are parts of one block of memory, which is nobody else's."""
         self.precisions: Sequence[str] = ()
         """What operands of products are multiplied in: see `SaysPrecisions`."""
-        self.not_zero: Sequence[NotZero] = ()
+        self.not_zero = not_zero
         """Sizes that were inferred as if they were not 0."""
+        self.makes_outputs = self.binds_shapes = facts.is_counted
+        self.shares = facts.shares
+        """Which outputs may lie in the memory of which inputs, by number."""
         self._names = [value.name or "an inner value" for value in inputs]
         self._shapes: list[Shape] = [value.shape or () for value in inputs]
         self._alike = first_alike(self._shapes)
-        self._outputs = list(outputs)
-        self._outputs_alike = first_alike([(buffer.dtype, buffer.shape, buffer.count) for buffer in outputs])
-        self.makes_outputs = self.binds_shapes = any(buffer.count is not None for buffer in outputs)
-        self._storage = storage
-        self._kernels = kernels
+        self._facts, self._make_planner, self._ready = facts, make_planner, ready
+        self._planner: Planner | None = None
+        self._lock = new_lock()
         self._engines = engines
         self._driver = runner
-        self._threads = threads
-        self._constants = _FencedConstants(storage) if guards_memory() else None
-        used = {buffer: None for step in checked(storage.steps) for buffer in step.buffers}
-        fixed = (buffer for buffer in used if buffer.base is None and storage.homes[buffer][0] is not Home.ARENA)
-        self._fixed = {buffer: self._place(buffer, (), Sizes({})) for buffer in fixed}
-        is_plain = self._constants is None and not storage.flow.has_bodies
-        self._rebinder = Rebinder(storage, kernels) if is_plain else None
-        self.shares = frozenset() if storage.flow.has_bodies else _shares(storage)
-        """Which outputs may lie in the memory of which inputs, by number."""
+        self._is_fenced = guards_memory()
+
+    @classmethod
+    def of(
+        cls,
+        inputs: Sequence[Value],
+        outputs: Sequence[Buffer],
+        storage: Storage,
+        kernels: Mapping[str, int],
+        engines: Sequence[Engine],
+        runner: Driver,
+        threads: int,
+        packs: Sequence[Array] = (),
+        not_zero: Sequence[NotZero] = (),
+    ) -> CpuProgram:
+        """Return a program of lowered steps.
+
+        Args:
+            inputs: as of the class; so are `engines`, `runner`, `packs` and `not_zero`.
+            outputs: the buffers of its outputs.
+            storage: where all buffers lie, and the steps.
+            kernels: the address of each kernel.
+            engines: what holds the kernels.
+            runner: the driver.
+            threads: how many threads a run may use.
+            packs: packed weights.
+            not_zero: sizes.
+        """
+        planner = Planner(storage, [value.shape or () for value in inputs], outputs, kernels, runner, threads, not_zero)
+        facts = Facts(
+            len(outputs),
+            any(buffer.count is not None for buffer in outputs),
+            frozenset() if storage.flow.has_bodies else _shares(storage),
+            [buffer.constant for buffer in storage.homes if buffer.constant is not None],
+        )
+        return cls(inputs, facts, lambda: planner, engines, runner, packs, not_zero)
+
+    @property
+    def planner(self) -> Planner:
+        """What binds its steps; made when it is first needed."""
+        found = self._planner
+        if found is None:
+            with self._lock:
+                found = self._planner = self._planner or self._make_planner()
+        return found
 
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...], known: Mapping[str, int] | None = None) -> Bound:
         """Fix all sizes for inputs of these shapes, and symbols that these do not show.
@@ -132,63 +159,9 @@ class CpuProgram:
                     f"{item.place}: a size of its target shape is 0, which copies {sizes(item.copied)} of its input; give the "
                     "session a path, or bytes of at most a MiB, from which it can build the model for that"
                 )
-        if self._rebinder is not None:
-            placed = self._rebinder.bind(sizes, self._address, self._table_of, self._dims)
-            places = placed.places
-            tables = _Tables(placed.table, self._driver, [], sizes, {}, places)
-            return Bound(self._specs(sizes), places.arena_bytes, tables, self._counted(places.offsets, sizes))
-        planned, broken = plan_steps(self._storage, sizes)
-        empty = impossible_buffers(self._storage.steps, broken, sizes)
-        blocks: list[int] = []
-        if self._constants is None:
-            offsets, arena_bytes = self._storage.arena(sizes, empty)
-        else:
-            blocks = self._storage.blocks(sizes, empty)
-            offsets, arena_bytes = [block.first for block in place_fenced(blocks)], 0
-        steps = []
-        for step, (params, tasks) in zip(self._storage.steps, planned, strict=True):
-            buffers = [self._address(buffer, offsets, sizes) for buffer in step.buffers]
-            steps.append(driver.KernelCall(self._kernels[step.symbol], buffers, params, tasks, step.together, step.scalars))
-        for index in broken:
-            pointers = [driver.Buffer(driver.STATUS)] * max(len(steps[index].buffers), 1)
-            steps[index] = driver.KernelCall(self._driver.refusal, pointers, (), 1)
-        tables = _Tables(self._table_of(steps), self._driver, blocks, sizes, broken)
-        return Bound(self._specs(sizes), arena_bytes, tables, self._counted(offsets, sizes))
-
-    def _dims(self, sizes: Sizes) -> Dims:
-        """Return the sizes of all inputs in a row, and of each output; raises TypeError where one is 0 that must not be."""
-        for item in self.not_zero:
-            if not sizes(item.size):
-                raise TypeError(f"{item.place}: a size of its target shape is 0")
-        known = sizes.symbols.keys()
-        inputs = [sizes(dim) if symbols_in(dim) <= known else None for shape in self._shapes for dim in shape]
-        return inputs, [[sizes(dim) for dim in buffer.shape] for buffer in self._outputs]
-
-    def _address(self, buffer: Buffer, offsets: Sequence[int], sizes: Sizes) -> driver.Buffer:
-        return self._fixed.get(buffer) or self._place(buffer, offsets, sizes)
-
-    def _table_of(self, steps: Sequence[driver.KernelCall]) -> StepTable:
-        bases = _FIRST_INPUT - 1 + len(self._shapes) + len(self._outputs)
-        return StepTable(steps, bases, threads=self._threads, flush=self.flushes_denormals)
-
-    def _specs(self, sizes: Sizes) -> tuple[TensorSpec | None, ...]:
-        """Return what outputs are, None for those whose size only the run shows."""
-        specs: list[TensorSpec | None] = []
-        for place, (buffer, first) in enumerate(zip(self._outputs, self._outputs_alike, strict=True)):
-            if first < place:
-                specs.append(specs[first])
-            else:
-                specs.append(TensorSpec(buffer.dtype, sizes.shape(buffer.shape)) if buffer.count is None else None)
-        return tuple(specs)
-
-    def _counted(self, offsets: Sequence[int], sizes: Sizes) -> tuple[CountedOutput, ...]:
-        """Return where outputs lie whose size only the run shows."""
-        place = self._storage.tenant_of
-        return tuple(
-            CountedOutput(number, TensorSpec(buffer.dtype, sizes.shape(buffer.shape)), buffer.counted, offsets[place(buffer.count)])
-            for number, buffer in enumerate(self._outputs)
-            if buffer.count is not None
-        )
+        if self._ready is not None and self._ready.fits(sizes):
+            return self._ready.bind(sizes, self._driver)
+        return self.planner.bind(sizes, flush=self.flushes_denormals)
 
     def run(
         self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer
@@ -211,9 +184,9 @@ class CpuProgram:
         timed: bool,
     ) -> TimedRun:
         """Run all steps as `run` or `run_timed` does; `asked` is called whenever a loop has filled the room of its scan outputs."""
-        times = self._timed.new_times(len(self._storage.steps)) if timed and self._timed is not None else None
+        times = self._timed.new_times(len(self.planner.storage.steps)) if timed and self._timed is not None else None
         results = self._execute(bound, inputs, outputs, scratch, times, asked)
-        if times is not None and self._timed is not None and self._storage.flow.has_bodies:
+        if times is not None and self._timed is not None and self.planner.storage.flow.has_bodies:
             times = self._timed.in_line(times)
         return TimedRun(results, times, bound.data.sizes.symbols)
 
@@ -223,10 +196,10 @@ class CpuProgram:
 
     def describe_steps(self) -> list[StepInfo]:
         """Return the kernels in the order in which they run."""
-        homes = self._storage.homes
-        uses = collections.Counter(root for step in self._storage.steps for root in {buffer.root for buffer in step.buffers})
+        homes = self.planner.storage.homes
+        uses = collections.Counter(root for step in self.planner.storage.steps for root in {buffer.root for buffer in step.buffers})
         workspaces = {root for root, count in uses.items() if count == 1 and root in homes and homes[root][0] is not Home.OUTPUT}
-        return [_described(step, workspaces) for step in self._storage.steps]
+        return [_described(step, workspaces) for step in self.planner.storage.steps]
 
     def _execute(
         self,
@@ -238,9 +211,9 @@ class CpuProgram:
         asked: Callable[[], object] | None,
     ) -> Sequence[OnnxValue]:
         given = [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in inputs]
-        tables: _Tables = bound.data
+        tables: Tables = bound.data
         filled = with_room(bound.counted, outputs) if bound.counted else outputs
-        if self._constants is not None:
+        if self._is_fenced:
             scratch = self._run_fenced(tables, given, filled, times, asked)
         else:
             arena = 0 if scratch is None else address_of(scratch)
@@ -249,9 +222,9 @@ class CpuProgram:
 
     def native_call(self, bound: Bound) -> NativeCall | None:
         """Return a call of the driver with a table of its own; None where memory is fenced."""
-        if self._constants is not None:
+        if self._is_fenced:
             return None
-        tables: _Tables = bound.data
+        tables: Tables = bound.data
         table = tables.copy()
         function, resume = self._driver.native(table)
         return NativeCall(function, table.address, table.bases_address, (table, self), resume)
@@ -259,22 +232,22 @@ class CpuProgram:
     def native_timed_call(self, bound: Bound) -> TimedCall | None:
         """Return a call that notes the times of steps; None where memory is fenced, or no clock is known."""
         timed = self._timed
-        if timed is None or self._constants is not None:
+        if timed is None or self._is_fenced:
             return None
-        tables: _Tables = bound.data
-        entry = timed.native(tables.copy(), len(self._storage.steps), in_line=self._storage.flow.has_bodies)
+        tables: Tables = bound.data
+        entry = timed.native(tables.copy(), len(self.planner.storage.steps), in_line=self.planner.storage.flow.has_bodies)
         call = NativeCall(entry.run, entry.address, entry.bases_address, (entry, self), entry.resume)
         return TimedCall(call, entry.take_times, tables.sizes.symbols)
 
     def native_growth(self, bound: Bound) -> NativeGrowth | None:
         """Return how native calls for `bound` serve other sizes too; None where binding them takes Python."""
-        tables: _Tables = bound.data
-        if self._rebinder is None or tables.places is None or bound.counted:
+        tables: Tables = bound.data
+        if tables.places is None or bound.counted or not tables.sizes.symbols or self.planner.rebinder is None:
             return None
-        recording = self._rebinder.recording(tables.sizes.symbols)
+        recording = self.planner.rebinder.recording(tables.sizes.symbols)
         return None if recording is None else growth_of(recording, tables.places)
 
-    def _call(self, tables: _Tables, bases: Sequence[int], times: Array | None, asked: Callable[[], object] | None = None) -> None:
+    def _call(self, tables: Tables, bases: Sequence[int], times: Array | None, asked: Callable[[], object] | None = None) -> None:
         entry, cancellation = tables.take(), current_cancellation()
         call: Call = entry.call if times is None else self._timed_call(entry.table, times)
         try:
@@ -290,8 +263,10 @@ class CpuProgram:
         cancellation.check()
 
         def check() -> None:
-            with locating(f"in {self._storage.steps[table.step].place}"):
+            try:
                 cancellation.check()
+            except SardonyxError as error:
+                raise located(error, f"in {self.planner.storage.steps[table.step].place}") from error
 
         return call(cancellation.address, check, asked)
 
@@ -301,7 +276,7 @@ class CpuProgram:
 
     def _run_fenced(
         self,
-        tables: _Tables,
+        tables: Tables,
         inputs: Sequence[Array],
         outputs: Sequence[OnnxValue],
         times: Array | None,
@@ -335,7 +310,7 @@ class CpuProgram:
     @property
     def storage(self) -> Storage:
         """The steps, and where their buffers lie."""
-        return self._storage
+        return self.planner.storage
 
     @property
     def inputs(self) -> list[tuple[str, Shape]]:
@@ -345,32 +320,32 @@ class CpuProgram:
     @property
     def outputs(self) -> Sequence[Buffer]:
         """The buffers of the outputs."""
-        return self._outputs
+        return self.planner.outputs
 
     @property
     def output_count(self) -> int:
         """How many outputs it fills."""
-        return len(self._outputs)
+        return self._facts.output_count
 
     @property
     def steps(self) -> list[str]:
         """The kernels in the order in which they run, for reports."""
-        return [f"{step.name}: {step.symbol}" for step in self._storage.steps]
+        return [f"{step.name}: {step.symbol}" for step in self.planner.storage.steps]
 
     @property
     def step_labels(self) -> list[str]:
         """The operators that each kernel computes, and the node that it is called by."""
-        steps = self._storage.steps
+        steps = self.planner.storage.steps
         return [f"{step.name}: {step.place}" if "+" in step.name else step.place or step.name for step in steps]
 
     def memory_blocks(self, shapes: tuple[tuple[int, ...] | None, ...]) -> list[PlacedBlock]:
         """Return what lies in the arena and when, for inputs of these shapes."""
-        return self._storage.placed(solve(self._names, self._shapes, shapes))
+        return self.planner.storage.placed(solve(self._names, self._shapes, shapes))
 
     def memory_held(self) -> list[HeldMemory]:
         """Return the blocks of its constants and its machine code."""
         packs = {id(pack) for pack in self.packs}
-        arrays = [buffer.constant for buffer in self._storage.homes if buffer.constant is not None]
+        arrays = self._facts.constants
         kinds = [HeldKind.PACKED_WEIGHTS if id(array) in packs else HeldKind.WEIGHTS for array in arrays]
         if self.lies_in_one_block:  # all of the block is counted, part by part
             constants = [HeldMemory(kind, address_of(array), array.nbytes) for array, kind in zip(arrays, kinds, strict=True)]
@@ -380,28 +355,11 @@ class CpuProgram:
 
     def binding_bytes(self, bound: Bound) -> int:
         """Return the bytes of the step tables of a binding."""
-        tables: _Tables = bound.data
+        tables: Tables = bound.data
         return tables.size_bytes
 
-    def _place(self, buffer: Buffer, offsets: Sequence[int], sizes: Sizes) -> driver.Buffer:
-        root, offset_bytes = buffer, 0
-        while root.base is not None:
-            offset_bytes += sizes(root.offset) * item_bytes(root.dtype)
-            root = root.base
-        home, index = self._storage.homes[root]
-        if home is Home.CONSTANT:
-            assert root.constant is not None
-            address = address_of(root.constant) if self._constants is None else self._constants.address_of(root)
-            return driver.Buffer(_ABSOLUTE, address + offset_bytes)
-        if home is Home.STATUS:
-            return driver.Buffer(driver.STATUS)
-        if home is Home.ARENA:
-            return driver.Buffer(_ARENA, offsets[index] + offset_bytes)
-        first = _FIRST_INPUT if home is Home.INPUT else _FIRST_INPUT + len(self._shapes)
-        return driver.Buffer(first + index, offset_bytes)
-
     def _failure(self, index: int, status: int) -> InvalidArgument:
-        step = self._storage.steps[index]
+        step = self.planner.storage.steps[index]
         if step.failure:
             return InvalidArgument(f"{step.place}: {step.failure.format(status - 1)}")
         return InvalidArgument(
@@ -435,65 +393,3 @@ def _described(step: KernelLaunch, workspaces: Set[Buffer]) -> StepInfo:
             kinds[kind][buffer] = (buffer.dtype, buffer.shape)
     found = {kind: tuple(specs.values()) for kind, specs in kinds.items()}
     return StepInfo(tuple(step.name.split("+")), step.symbol, step.nodes, **found)
-
-
-class _FencedConstants:
-    """The constants of a program, each before an unmapped page."""
-
-    def __init__(self, storage: Storage) -> None:
-        homes = storage.homes
-        arrays = {buffer: buffer.constant for buffer in homes if homes[buffer][0] is Home.CONSTANT and buffer.constant is not None}
-        self._fence = Fence.of_constants(list(arrays.values()))
-        self._places = {buffer: index for index, buffer in enumerate(arrays)}
-
-    def address_of(self, buffer: Buffer) -> int:
-        """Return where a constant is."""
-        return self._fence.address_of(self._places[buffer])
-
-
-class _Tables:
-    """Copies of one table, so that concurrent runs have one each."""
-
-    __slots__ = ("_driver", "_idle", "_table", "blocks", "broken", "places", "sizes")
-
-    def __init__(
-        self,
-        table: StepTable,
-        runner: Driver,
-        blocks: Sequence[int],
-        sizes: Sizes,
-        broken: Mapping[int, SardonyxError],
-        places: ArenaPlaces | None = None,
-    ) -> None:
-        self.blocks = blocks
-        """Where memory is fenced, the bytes of each place in the arena."""
-        self.sizes = sizes
-        """What symbolic dimensions are in this binding."""
-        self.broken = broken
-        """The errors of steps that cannot run with these sizes."""
-        self.places = places
-        """Where temporaries are, in a binding that others may be made of."""
-        self._table = table
-        self._driver = runner
-        self._idle: collections.deque[_Table] = collections.deque((_Table(table, runner.prepare(table)),), maxlen=8)
-
-    @property
-    def size_bytes(self) -> int:
-        """How long the words of all copies are."""
-        return self._table.size_bytes * max(len(self._idle), 1)
-
-    def take(self) -> _Table:
-        """Return an idle copy, or a new one."""
-        try:
-            return self._idle.pop()
-        except IndexError:
-            table = self._table.copy()
-            return _Table(table, self._driver.prepare(table))
-
-    def copy(self) -> StepTable:
-        """Return a copy for a caller of its own."""
-        return self._table.copy()
-
-    def give_back(self, entry: _Table) -> None:
-        """Return what `take` gave."""
-        self._idle.append(entry)

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import checked
-from sardonyx.codegen.run.driver import KernelCall, StepTable
+from sardonyx.codegen.run.step_table import KernelCall, StepTable
 from sardonyx.ir import Dim, Expr
 from sardonyx.ir.shape import symbols_in
 from sardonyx.providers.cpu.placed import ArenaPlaces, Placed, Planned, PlannedStep

@@ -14,8 +14,8 @@ from typing import TypeAlias, cast
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.codegen.run import driver
-from sardonyx.codegen.run.driver import KernelCall, StepTable
+from sardonyx.codegen.run import step_table
+from sardonyx.codegen.run.step_table import KernelCall, StepTable
 from sardonyx.providers.cpu.placed import ArenaPlaces, Placed, Planned
 from sardonyx.providers.cpu.planning import plan_step
 from sardonyx.providers.cpu.recorded import Operation, Recorded, RecordedSizes, Recorder, Replay
@@ -25,7 +25,7 @@ from sardonyx.providers.cpu.storage import Home, Storage
 
 __all__ = ["Dims", "DimsOf", "Place", "Recording", "record"]
 
-Place: TypeAlias = Callable[[Buffer, Sequence[int], Sizes], driver.Buffer]
+Place: TypeAlias = Callable[[Buffer, Sequence[int], Sizes], step_table.Buffer]
 """From a buffer, offsets of the arena and sizes to the buffer's address."""
 Dims: TypeAlias = "tuple[Sequence[int | Recorded | None], Sequence[Sequence[int | Recorded]]]"
 """The sizes of all inputs in a row, None for those that no symbol is known of, and those of each output."""

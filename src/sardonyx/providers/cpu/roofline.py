@@ -18,8 +18,9 @@ import numpy as np
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.kernels.peak import SCALE_BYTES, write_multiply_adds, write_scale
-from sardonyx.codegen.run.driver import Buffer, Driver, KernelCall, StepTable
+from sardonyx.codegen.run.driver import Driver
 from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.run.step_table import Buffer, KernelCall, StepTable
 from sardonyx.codegen.target import Target
 from sardonyx.provider import HOST
 from sardonyx.providers.cpu.library import driver_for, kernel_cache

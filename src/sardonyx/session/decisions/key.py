@@ -37,10 +37,6 @@ _WITHOUT_EFFECT = frozenset({"SARDONYX_CACHE_DIR", "SARDONYX_CACHE_BYTES", "SARD
 _RECORDS = (".dist-info", ".egg-info", ".egg-link")
 
 
-if keeps_decisions():
-    take_stamp("sardonyx")
-
-
 @runtime_checkable
 class RemembersClaims(Protocol):
     """A provider of this package that makes its claims again from what a session before noted of them."""
@@ -169,3 +165,8 @@ def _names_of(kind: type) -> tuple[str, ...]:
 
 def _all(values: Iterable[object]) -> str:
     return ",".join([repr(value) if type(value) in _PLAIN else _text(value) for value in values])
+
+
+if keeps_decisions():  # what sessions ask for, and no model changes
+    take_stamp("sardonyx")
+    installed_packages(search_path())

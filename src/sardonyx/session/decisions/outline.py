@@ -14,7 +14,7 @@ from sardonyx.provider import HOST, Program
 from sardonyx.runtime.plan import Plan, ProgramStep, Segment
 from sardonyx.session.built import Built
 from sardonyx.session.decisions.data_files import DataFile
-from sardonyx.session.decisions.record import plain_placement, read_placement
+from sardonyx.session.decisions.record import KeptPlacements, plain_placement
 from sardonyx.session.decisions.report import plain_report, report_of
 from sardonyx.session.execution import executor_for
 from sardonyx.session.settings.settings import ExecutionSettings
@@ -106,7 +106,7 @@ def built_of(
         executor=executor_for(plan, settings),
         bodies=(),
         plans=(plan,),
-        placements=tuple([read_placement(*place) for place in placements]),
+        placements=KeptPlacements(placements),
         providers=providers,
         report=functools.partial(report_of, report),
         recorder=None,

@@ -45,10 +45,12 @@ def rebuild_known(source: Source, settings: Settings, providers: ProviderList) -
         return None
     _, stamp, _ = known.file
     stamps = {known.path: stamp, **{Path(item.file[0]): item.file[1] for item in known.data}}
-    built = _restored(known.programs_key, settings, providers, stamps, known.data)
-    if built is not None:
-        remember_digests(known.file, known.message, known.content)
-        share(identity_with(known.key, *known.file, known.content), built)
+    found = _restored(known.programs_key, settings, providers, stamps, known.data)
+    if found is None:
+        return None
+    built, kept_bytes = found
+    remember_digests(known.file, known.message, known.content)
+    share(identity_with(known.key, *known.file, known.content), built, kept_bytes)
     return built
 
 
@@ -62,10 +64,10 @@ def rebuild(attempt: Attempt, source: Source, settings: Settings) -> Built | Non
     source.check()
     path, stamp, key = attempt.opened.path, attempt.opened.stamp, attempt.programs_key
     stamps: Mapping[Path, FileStamp] = {} if path is None or stamp is None else {path: stamp}
-    built = None if key is None else _restored(key, settings, attempt.providers, stamps)
-    if built is not None:
+    found = None if key is None else _restored(key, settings, attempt.providers, stamps)
+    if found is not None:
         attempt.remember(settings)
-        return built
+        return found[0]
     restored = attempt.restored()
     if restored is None:
         return None
@@ -87,8 +89,8 @@ def _restored(
     providers: ProviderList,
     stamps: Mapping[Path, FileStamp],
     data: tuple[DataFile, ...] = (),
-) -> Built | None:
-    """Return the model whose programs are kept under `key`; None where there are none, or they cannot be used."""
+) -> tuple[Built, int] | None:
+    """Return the model whose programs are kept under `key`, with the bytes that these take; None where they cannot be used."""
     try:
         kept = find_programs(key)
         if kept is None:
@@ -103,7 +105,7 @@ def _restored(
         _note(key, error)
         return None
     event("placement.done", model=built.label, placements=built.placements, copies=0)
-    return built
+    return built, kept.size_bytes
 
 
 def _note(key: str, error: Exception) -> None:

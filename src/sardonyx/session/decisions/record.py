@@ -10,12 +10,13 @@ compared before it is used. Weights that the optimizer computed are in the recor
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import marshal
 import operator
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import checked
@@ -32,7 +33,16 @@ from sardonyx.session.decisions.elements import Elements
 from sardonyx.session.decisions.key import RemembersClaims
 from sardonyx.session.values import ModelMetadata, NodeArg
 
-__all__ = ["Decided", "Restored", "StaleError", "plain_placement", "read_placement", "read_record", "write_record"]
+__all__ = [
+    "Decided",
+    "KeptPlacements",
+    "Restored",
+    "StaleError",
+    "plain_placement",
+    "read_placement",
+    "read_record",
+    "write_record",
+]
 
 _MOST_HELD_BYTES = 16 << 20
 """The most bytes of weights in a record: those that are small, or that the optimizer computed."""
@@ -256,6 +266,30 @@ def read_placement(
 ) -> Placement:
     """Return what the parts of a `plain_placement` say."""
     return Placement(node, op_type, version, graph, provider, partition, unit, dict(declined))
+
+
+class KeptPlacements(Sequence[Placement]):
+    """Placements that are read when somebody asks for them, which few sessions do."""
+
+    def __init__(self, plain: Sequence[Plain]) -> None:
+        """Keep what `plain_placement` returned of each."""
+        self._plain = plain
+
+    @functools.cached_property
+    def _all(self) -> tuple[Placement, ...]:
+        return tuple([read_placement(*place) for place in self._plain])
+
+    def __len__(self) -> int:
+        return len(self._plain)
+
+    @overload
+    def __getitem__(self, index: int) -> Placement: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Placement]: ...
+
+    def __getitem__(self, index: int | slice) -> Placement | Sequence[Placement]:
+        return self._all[index]
 
 
 _plain_fields = operator.attrgetter(*(x.name for x in dataclasses.fields(Placement) if x.name not in ("declined", "precision")))

@@ -81,14 +81,14 @@ def _find(identity: Identity) -> Built | None:
     return built
 
 
-def share(identity: Identity, built: Built) -> None:
+def share(identity: Identity, built: Built, kept_bytes: int | None = None) -> None:
     """Let later sessions use `built`, as long as somebody refers to it, or, of a small model, for a while.
 
-    What has files of which not all is known is not shared.
+    What has files of which not all is known is not shared. `kept_bytes` is what its programs keep, where that is known.
     """
     if built.data is None:
         return
-    size_bytes = _kept_bytes(built)
+    size_bytes = _small_bytes(built, kept_bytes)
     recent = None if size_bytes is None else (_unused(built), size_bytes)
     gone = []  # what dies, dies without the lock
     with _LOCK:
@@ -113,10 +113,13 @@ def _unused(built: Built) -> Built:
     return dataclasses.replace(built, executor=built.executor.fresh())
 
 
-def _kept_bytes(built: Built) -> int | None:
+def _small_bytes(built: Built, kept_bytes: int | None) -> int | None:
     """Return what programs of a model keep; None where it is much, or not known."""
-    memory = built.executor.memory()
-    if memory.silent or built.bodies or built.recorder is not None:
+    if built.bodies or built.recorder is not None:
         return None
-    size_bytes = union_bytes(memory.held)
-    return size_bytes if size_bytes <= _RECENT_BYTES else None
+    if kept_bytes is None:
+        memory = built.executor.memory()
+        if memory.silent:
+            return None
+        kept_bytes = union_bytes(memory.held)
+    return kept_bytes if kept_bytes <= _RECENT_BYTES else None

@@ -34,9 +34,11 @@ def check_placed(named: Collection[str], placements: Sequence[Placement], *, for
 
     A custom operator that runs in the memory of a provider counts as the provider's.
     """
+    if not named and not forbidden:
+        return
     own = {*named, *map(runner_on, named)}
     others = [place for place in placements if place.provider not in own]
-    if others and named:
+    if others:
         event("placement.fallback", nodes=[place.node for place in others], providers=sorted({place.provider for place in others}))
     if not others or not forbidden:
         return
