@@ -7,7 +7,7 @@ from support.infer_op import A, B
 
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Dim
-from sardonyx.ir.shape import anonymous, is_anonymous, maximum, minimum
+from sardonyx.ir.shape import anonymous, maximum, minimum
 from sardonyx.ops.shapes.broadcast import broadcast, broadcast_dims
 
 
@@ -32,9 +32,9 @@ def test_pairs_of_dimensions(left: Dim, right: Dim, expected: Dim) -> None:
     assert broadcast_dims(right, left) == expected
 
 
-def test_unrelated_symbols_make_an_unknown_dimension() -> None:
-    """Of two symbols either may be 1."""
-    assert is_anonymous(broadcast_dims(A, B))
+def test_of_unrelated_symbols_the_greater_is_taken() -> None:
+    """Either may be 1."""
+    assert broadcast_dims(A, B) == maximum(A, B)
     unknown = anonymous()
     assert broadcast_dims(unknown, unknown) == unknown
 

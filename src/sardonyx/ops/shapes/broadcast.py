@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Dim, Shape
-from sardonyx.ir.shape import anonymous, at_most, maximum
+from sardonyx.ir.shape import at_most, maximum
 
 __all__ = ["broadcast", "broadcast_dims"]
 
@@ -41,8 +41,8 @@ def _text(shape: Shape) -> str:
 def broadcast_dims(left: Dim, right: Dim) -> Dim:
     """Return the dimension that two dimensions broadcast to.
 
-    Of two symbolic ones, the one that is known to be no smaller is taken: the other is then equal to it, 1, or 0 where it is 1,
-    and this last case (a tensor without elements against one of size 1) is taken not to occur. A dimension d equals max(d, 0).
+    Of two symbolic ones it is the greater: the other is then equal to it, 1, or 0 where it is 1, and this last case (a tensor
+    without elements against one of size 1) is taken not to occur. A dimension d equals max(d, 0).
     """
     if left == right or right == 1:
         return left
@@ -58,4 +58,4 @@ def broadcast_dims(left: Dim, right: Dim) -> Dim:
         return left
     if maximum(right, 0) == left or at_most(left, right):
         return right
-    return left if at_most(right, left) else anonymous()
+    return left if at_most(right, left) else maximum(left, right)

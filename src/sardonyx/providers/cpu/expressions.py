@@ -49,6 +49,8 @@ class ElementwiseSpec:
     """One element of its output; argument i is the element of input i."""
     reads: frozenset[int]
     """The inputs that are read as tensors: not those left out, nor constants of one element, which are part of the expression."""
+    is_open: bool = False
+    """Whether only sizes show along which dimensions an input is repeated, the last one among them."""
 
 
 @functools.cache

@@ -101,7 +101,7 @@ def _claim(node: Node, witnesses: Mapping[str, Value], *, layout_follows: bool) 
     inner = [each for body in node.subgraphs for graph in nested_graphs(body) for each in graph]
     values = [value for each in inner for value in (*each.inputs, *each.outputs)]
     known = _symbols((*node.inputs, *values) if found.is_counted else (*node.inputs, *values, *node.outputs))
-    names = [name for name in known if name not in capacities]
+    names = [name for name in (*known, *getattr(found.spec, "symbols", ())) if name not in capacities]
     missing = next((name for name in names if name not in witnesses or witnesses[name].producer is node), None)
     if missing is not None:
         return f"the size {missing} is known only when the model runs"

@@ -17,9 +17,11 @@ from sardonyx.ops.infer import infer_node
 from sardonyx.providers.cpu.expressions import element_type
 from sardonyx.providers.cpu.size_claims import Elements
 
-__all__ = ["size_values"]
+__all__ = ["size_facts", "size_values"]
 
 _MOST_ELEMENTS = 64
+_MOST_NODES, _DEEPEST = 64, 32
+"""How many nodes before a value are looked at, and how many in a chain."""
 
 
 def size_values(nodes: Iterable[Node]) -> Mapping[Node, tuple[Elements, ...]]:
@@ -27,7 +29,31 @@ def size_values(nodes: Iterable[Node]) -> Mapping[Node, tuple[Elements, ...]]:
 
     O(nodes).
     """
+    return _found(nodes, {})
+
+
+def size_facts(values: Iterable[Value | None]) -> Mapping[Value, Fact]:
+    """Return what is known of values that follow from shapes alone, and of those that they are made of."""
+    before: dict[Node, None] = {}
+    for value in values:
+        _collect(value, before, _DEEPEST)
     facts: dict[Value, Fact] = {}
+    _found(before, facts)
+    return facts
+
+
+def _collect(value: Value | None, before: dict[Node, None], deepest: int) -> None:
+    """Add the nodes that make a value, in topological order, as far as they may follow from shapes."""
+    node = None if value is None else value.producer
+    if node is None or node in before or not deepest or len(before) >= _MOST_NODES or not all(map(_is_small, node.outputs)):
+        return
+    for given in () if _begins(node) else node.inputs:
+        _collect(given, before, deepest - 1)
+    before[node] = None
+
+
+def _found(nodes: Iterable[Node], facts: dict[Value, Fact]) -> Mapping[Node, tuple[Elements, ...]]:
+    """Return what `size_values` does, and add what is known of each value to `facts`."""
     found: dict[Node, tuple[Elements, ...]] = {}
     for node in nodes:
         if not _may_be_sizes(node, facts):
@@ -42,8 +68,12 @@ def size_values(nodes: Iterable[Node]) -> Mapping[Node, tuple[Elements, ...]]:
 
 
 def _may_be_sizes(node: Node, facts: Mapping[Value, Fact]) -> bool:
-    begins = node.op_type in ("Shape", "Size") and not node.domain
-    return (begins or any(value in facts for value in node.inputs)) and not node.subgraphs and all(map(_is_small, node.outputs))
+    may_follow = _begins(node) or any(value in facts for value in node.inputs)
+    return may_follow and not node.subgraphs and all(map(_is_small, node.outputs))
+
+
+def _begins(node: Node) -> bool:
+    return node.op_type in ("Shape", "Size") and not node.domain
 
 
 def _is_small(value: Value) -> bool:

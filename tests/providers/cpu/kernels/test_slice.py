@@ -186,6 +186,34 @@ def test_a_dense_slice_copies_nothing() -> None:
     same(body, (1, 5, 7), (1, 5, 64))
 
 
+def test_starts_that_follow_from_sizes() -> None:
+    """As masks of causal attention are cut from a table: a row for each query, a column for each key."""
+    body = """graph(x: float[b, s, 4], p: float[b, t, 4]) -> (y) {
+        table: float[1, 9, 9] = ... 1
+        zero: int64[1] = [0] one: int64[1] = [1] two: int64[1] = [2]
+        new = Shape(x) {start = 1, end = 2} old = Shape(p) {start = 1, end = 2} all = Add(new, old)
+        first = Sub(all, new)
+        rows = Slice(table, first, all, one)
+        y = Slice(rows, zero, all, two)
+    }"""
+    session, rng = cpu_session(body), np.random.default_rng(0)
+    for s, t in ((1, 5), (3, 2), (9, 0), (4, 7), (2, 12)):
+        feeds = {name: rng.standard_normal((2, size, 4)).astype(np.float32) for name, size in (("x", s), ("p", t))}
+        np.testing.assert_array_equal(session.run(None, feeds)[0], reference(body, feeds)[0])
+
+
+def test_starts_that_may_count_from_the_end_are_left_alone() -> None:
+    """Sizes decide whether they do."""
+    body = """graph(x: float[s], p: float[t]) -> (y) {
+        table: float[9] = ... 1
+        new = Shape(x) old = Shape(p) first = Sub(old, new)
+        end: int64[1] = [9]
+        y = Slice(table, first, end)
+    }"""
+    (reason,) = declined(body)
+    assert "starts are computed" in reason or "depends on sizes" in reason
+
+
 def test_computed_bounds_are_left_alone() -> None:
     """How much is taken is not known before the run."""
     assert declined("graph(x: float[N], b: int64[1], e: int64[1]) -> (y) { y = Slice(x, b, e) }")

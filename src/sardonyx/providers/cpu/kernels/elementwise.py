@@ -37,7 +37,7 @@ from sardonyx.providers.cpu.expressions import (
 from sardonyx.providers.cpu.fuse import MOST_INPUTS, Group, Member
 from sardonyx.providers.cpu.kernels.quantized.table import LEAST_ELEMENTS, ByteTableKernel, looked_up
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import open_or_wrong
+from sardonyx.providers.cpu.operands import open_or_wrong, shape_of
 from sardonyx.providers.cpu.quantization import QUANTIZATION
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Plan
@@ -77,7 +77,8 @@ class Walk:
 
     def accesses(self) -> list[Access]:
         """Return how each array is walked along a row."""
-        return [Access.ORDERED if moves else Access.FIXED for moves in self.moves[-1]]
+        ways = {True: Access.ORDERED, False: Access.FIXED}
+        return [ways[moves] if isinstance(moves, bool) else Access.STRIDED for moves in self.moves[-1]]
 
     def params(self, sizes: Sizes) -> MapParams:
         """Return the parameters of a map for given sizes."""
@@ -122,16 +123,20 @@ def broadcast_walk(output: Shape, arrays: Sequence[Shape]) -> Walk:
 
 
 def can_broadcast(output: Shape | None, shape: Shape | None) -> bool:
-    """Return whether `shape` can be walked over `output`.
+    """Return whether `shape` can be walked over `output` element after element.
 
     The last dimension that is not 1 must be known to be equal, or to be 1.
     """
-    if output is None or shape is None or len(shape) > len(output):
+    if output is None or shape is None or not _may_broadcast(output, shape):
         return False
     pairs = [(dim, wide) for dim, wide in zip(reversed(shape), reversed(output), strict=False) if wide != 1 or dim != 1]
-    if any(isinstance(dim, int) and dim != 1 and dim != wide for dim, wide in pairs):
-        return False
     return not pairs or pairs[0][0] == 1 or pairs[0][0] == pairs[0][1]
+
+
+def _may_broadcast(output: Shape, shape: Shape) -> bool:
+    """Return whether `shape` is not known to be no part of `output`; where it turns out so, `_moves` raises."""
+    pairs = zip(reversed(shape), reversed(output), strict=False)
+    return len(shape) <= len(output) and not any(isinstance(dim, int) and dim not in (1, wide) for dim, wide in pairs)
 
 
 def _moves_known(wide: Dim, dim: Dim) -> bool | Expr:
@@ -147,9 +152,10 @@ def _moves(wide: int, size: int) -> bool:
 def joins_elementwise(group: Group, spec: object, member: Member, value: Value) -> bool:
     """Return whether an element-wise node can be fused into the epilogue of a group.
 
-    It adds no broadcasting to the group's result.
+    It adds no broadcasting to the group's result, and what else it reads is walked in a way that is known.
     """
-    return isinstance(member.spec, ElementwiseSpec) and member.node.output.shape == value.shape
+    spec = member.spec
+    return isinstance(spec, ElementwiseSpec) and not spec.is_open and member.node.output.shape == value.shape
 
 
 def joins_alone(group: Group, spec: object, member: Member, value: Value) -> bool:
@@ -178,7 +184,9 @@ def claim(node: Node) -> ElementwiseSpec | str:
     if found.type != element_type(node.output.dtype):
         return f"it computes {found.type.name}, not {node.output.dtype}"
     read = (index for index, number in enumerate(numbers) if number is None and node.inputs[index] is not None)
-    return ElementwiseSpec(found, frozenset(read))
+    reads = frozenset(read)
+    is_open = not all(can_broadcast(node.output.shape, shape_of(node.inputs[index])) for index in reads)
+    return ElementwiseSpec(found, reads, is_open)
 
 
 def _problem_of(node: Node) -> str | None:
@@ -193,7 +201,7 @@ def _problem_of(node: Node) -> str | None:
             continue
         if element_type(value.dtype) is None:
             return f"input {index} has elements of type {value.dtype}"
-        if scalar_of(node, index) is None and not can_broadcast(node.output.shape, value.shape):
+        if scalar_of(node, index) is None and not _may_broadcast(shape_of(node.output), shape_of(value)):
             verdict = open_or_wrong(value.shape, node.output.shape)
             return f"that input {index} of shape {value.shape} is broadcast to {node.output.shape} {verdict}"
     return None

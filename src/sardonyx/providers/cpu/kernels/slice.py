@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -14,15 +15,18 @@ from sardonyx.codegen.kernels.triangle import write_triangle
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
-from sardonyx.ir import Dim, Node, Shape, Value
-from sardonyx.ir.shape import maximum, minimum, product
+from sardonyx.ir import Dim, Expr, Node, Shape, Value
+from sardonyx.ir.shape import at_most, maximum, minimum, product
+from sardonyx.ops.infer import infer_node
 from sardonyx.ops.schema import place_of
-from sardonyx.ops.views.inputs import COMPUTED, constants
+from sardonyx.ops.views.inputs import COMPUTED, Computed, constants
 from sardonyx.ops.views.slice import Concat, Pad, Slice, Split
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, moved_as, open_or_wrong, shape_of
+from sardonyx.providers.cpu.size_claims import Elements, symbols_of
+from sardonyx.providers.cpu.size_values import size_facts
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, KernelLaunch
 from sardonyx.providers.cpu.strided import TASK_ELEMENTS, StridedDim, copy_region, dense_strides
@@ -192,6 +196,11 @@ class SliceSpec:
     taken: Mapping[int, tuple[Dim, int]]
     """Axis -> the first element, and the step from one to the next."""
 
+    @property
+    def symbols(self) -> list[str]:
+        """The sizes that decide where it begins."""
+        return symbols_of([tuple(first for first, _ in self.taken.values())])
+
 
 def claim_slice(node: Node) -> SliceSpec | str:
     """Return the part that a Slice takes, or why it cannot be compiled."""
@@ -199,7 +208,9 @@ def claim_slice(node: Node) -> SliceSpec | str:
     if isinstance(kind, str):
         return kind
     view = Slice.of(node, constants(node))
-    starts, places = view.starts, view.places(len(shape))
+    starts: Sequence[Dim] | Literal[Computed.COMPUTED] | None = view.starts
+    starts = _starts_of_sizes(node) if starts is COMPUTED else starts
+    places = view.places(len(shape))
     if starts is COMPUTED or places is None or view.steps is COMPUTED:
         fields = (("starts", view.starts), ("axes", view.axes), ("steps", view.steps))
         return f"its {' and '.join(name for name, given in fields if given is COMPUTED)} are computed"
@@ -212,21 +223,36 @@ def claim_slice(node: Node) -> SliceSpec | str:
     return _taken(shape, list(zip(places, starts, ends, steps, strict=True)))
 
 
-def _taken(shape: Shape, parts: Sequence[tuple[int, int, int, int]]) -> SliceSpec | str:
+def _starts_of_sizes(node: Node) -> Elements | Literal[Computed.COMPUTED]:
+    """Return the starts where they follow from shapes alone, as does the size of the part then."""
+    facts = size_facts(node.inputs[1:])
+    starts = None if node.inputs[1] is None else facts.get(node.inputs[1])
+    elements = [] if starts is None else starts.elements or []
+    if not elements or not all(isinstance(item, (int, Expr)) for item in elements):
+        return COMPUTED
+    return tuple(elements) if infer_node(node, facts)[0].shape == node.output.shape else COMPUTED
+
+
+def _taken(shape: Shape, parts: Sequence[tuple[int, Dim, int, int]]) -> SliceSpec | str:
     """Return what (axis, start, end, step) take, or why that is not known."""
     found: dict[int, tuple[Dim, int]] = {}
     for place, start, end, step in parts:
         if step < 0 and end >= _FAR:
             return "a negative step to an end that is computed or far"
-        first = _first(shape[place], start, step)
+        first = _first_of_sizes(shape[place], start, step) if isinstance(start, Expr) else _first(shape[place], start, step)
         if first is None:
-            return "a negative step from a place that is outside the axis, or depends on its size"
+            return "a start that may count from the end, or a negative step from a place outside the axis: either depends on sizes"
         found[place] = first, step
     return SliceSpec(found)
 
 
 _FAR = 2**31 - 1
 """An end from which on engines differ in what it means to a negative step."""
+
+
+def _first_of_sizes(size: Dim, start: Expr, step: int) -> Dim | None:
+    """Return what `_first` does, for a start that follows from sizes and is known to count from the front."""
+    return minimum(start, size) if step > 0 and at_most(0, start) else None
 
 
 def _first(size: Dim, start: int, step: int) -> Dim | None:
