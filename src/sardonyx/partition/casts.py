@@ -9,7 +9,7 @@ each value that enters or leaves an island, not a pair for each node. A narrow c
 Operators outside the standard, whose schemas list no types, are taken to have float32 wherever they have half types.
 
 Left alone: nodes whose result type is said by an attribute (Cast and its like), random numbers and nodes with subgraphs; and,
-where they are claimed as they are, a look-up in a constant table, which would take twice its memory, and a concatenation that makes
+where they are claimed as they are, a look-up in a constant table, which would take twice its memory, and what makes
 an output of an input, as a decoder's cache is: all of it would be cast twice in every run. O(nodes), and nothing but a look at the
 types where there are no narrow floats.
 """
@@ -33,6 +33,8 @@ NARROW = (DataType.FLOAT16, DataType.BFLOAT16)
 _TYPED_BY_ATTRIBUTE = ("dtype", "output_dtype", "to")
 _EXCLUDED = frozenset(("Bernoulli", "BitCast", "Cast", "CastLike", "Multinomial", "RandomNormalLike", "RandomUniformLike"))
 _LOOKUPS = frozenset(("Gather", "GatherElements", "GatherND"))
+_APPENDING = frozenset(("Attention", "Concat", "GroupQueryAttention"))
+"""Operators that make a longer cache of one."""
 _CAST_VERSION = 13
 
 
@@ -155,7 +157,9 @@ def _is_lookup(node: Node) -> bool:
 
 
 def _is_cache(node: Node, graph: Graph) -> bool:
-    return node.op_type == "Concat" and node.output in graph.outputs and any(value in graph.inputs for value in node.inputs)
+    if node.op_type not in _APPENDING:
+        return False
+    return any(value in graph.outputs for value in node.outputs) and any(value in graph.inputs for value in node.inputs)
 
 
 def _grow(seeds: Collection[Node], ground: Collection[Node]) -> set[Node]:

@@ -346,6 +346,11 @@ class Function(Emitter):
         elif self.target.triple.startswith(("aarch64", "arm64")):
             self.intrinsic("llvm.aarch64.hint", VOID, [self.const(I32, 1)])
 
+    def stream_fence(self) -> None:
+        """Let what was written past the caches come before all that is written later."""
+        if self.target.triple.startswith("x86"):
+            self.intrinsic("llvm.x86.sse.sfence", VOID, [])
+
     def prefetch(self, pointer: Pointer, *, write: bool = False, locality: int = 3) -> None:
         """Ask for the cache line of an address, which need not be valid."""
         self.declarations["llvm.prefetch.p0"] = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"

@@ -330,6 +330,12 @@ class Pointer(Register):
             f"{span.mask.type.text} {span.mask.ref})"
         )
 
+    def stream(self, value: Register, index: Operand = 0) -> None:
+        """Write a vector at `index` past the caches, at a multiple of its size; a `stream_fence` follows the last."""
+        size_bytes = value.type.lanes * value.type.scalar.size_bytes
+        address = self.at(index).ref
+        self.emitter.line(f"store {value.type.text} {value.ref}, ptr {address}, align {size_bytes}, !nontemporal !{{i32 1}}")
+
     def gather(self, indices: Register, mask: Register | None = None) -> Register:
         """Return the elements at the integer vector `indices`; 0 where `mask` is false."""
         if self.element is BOOL:

@@ -21,6 +21,7 @@ def engine(target: Target) -> Engine:
         write_append(module, f"append_{rotation.value}", rotation)
         write_rotate(module, f"rotate_{rotation.value}", rotation)
     write_seen(module, "seen", 16)
+    write_seen(module, "seen_masked", 16, has_mask=True)
     engine.add(module)
     return engine
 
@@ -115,10 +116,26 @@ def test_a_query_sees_the_keys_of_its_window_up_to_itself(engine: Engine, window
     """None behind the end of its sequence."""
     S, T, pairs = 18, 25, np.array([[4, 22], [0, 11]])
     panels = np.full((2, 2, T, 16), 7, np.float32)
-    call(engine, "seen", [pairs, panels], [S, T, window], 0, 4)
+    call(engine, "seen", [pairs, panels], [S, T, window, 1, 0, 0], 0, 4)
     found = panels.swapaxes(2, 3).reshape(2, 32, T)[:, :S]
     keys = np.arange(T)
     for batch, (past, total) in enumerate(pairs):
         places = past + np.arange(S)[:, None]
         sees = (keys <= places) & (keys > places - window) & (keys < total)
         np.testing.assert_array_equal(found[batch], np.where(sees, 0, -np.inf))
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_what_is_seen_has_the_numbers_of_a_mask(engine: Engine, rows: int) -> None:
+    """Of each head, and of each batch or of all."""
+    S, T, H, pairs = 18, 25, 3, np.array([[4, 22], [0, 11]])
+    mask, panels = _numbers(rows, H, 2, T, 16), np.full((2, H, 2, T, 16), 7, np.float32)
+    step = 2 * T * 16
+    call(engine, "seen_masked", [pairs, mask, panels], [S, T, 6, H, 0 if rows == 1 else H * step, step], 0, 2 * H * 2)
+    keys = np.arange(T)[:, None]
+    for batch, (past, total) in enumerate(pairs):
+        for number in range(2):
+            places = past + number * 16 + np.arange(16)
+            sees = (keys <= places) & (keys > places - 6) & (keys < total)
+            wanted = np.where(sees, mask[batch % rows, :, number], -np.inf)
+            np.testing.assert_array_equal(panels[batch, :, number], wanted)

@@ -1,10 +1,12 @@
 """Attention of few queries against float64."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import BF16, F16
 from sardonyx.codegen.kernels.attention.rows import PIECE, RowAttentionParams, part_elements, write_join, write_row_attention
 from sardonyx.codegen.kernels.attention.scores import AttentionShape, Masking
 from sardonyx.codegen.run.jit import Engine
@@ -31,13 +33,15 @@ def engines():
         write_row_attention(module, "lengths", KINDS["causal"], has_lengths=True, has_past=True)
         write_row_attention(module, "cached", KINDS["none"], has_lengths=False, has_past=True)
         write_row_attention(module, "named", KINDS["full"], has_lengths=False, has_past=True, names_rows=True)
+        for kind in (F16, BF16):
+            write_row_attention(module, kind.name, KINDS["none"], has_lengths=False, has_past=True, kind=kind)
         write_join(module, "join")
         made[level] = Engine(module.target)
         made[level].add(module)
     return made
 
 
-def run(engine, kind, q, k, v, *, mask=None, scale=0.5, cut=None, past=0, lengths=None, pasts=None, window=1 << 40):
+def run(engine, kind, q, k, v, *, mask=None, scale=0.5, cut=None, past=0, lengths=None, pasts=None, window=1 << 40, streams=False):
     """Attend with queries (B, S, H, D), keys and values (B, M, T, D); the tasks are run in parts that end at `cut`."""
     (B, S, H, D), (_, M, T, _), Dv = q.shape, k.shape, v.shape[3]
     y = np.full((B, S, H, Dv), np.nan, np.float32)
@@ -48,9 +52,8 @@ def run(engine, kind, q, k, v, *, mask=None, scale=0.5, cut=None, past=0, length
         masks = [np.ascontiguousarray(mask, np.float32)]
         mask_strides = (0 if len(mask) == 1 else mask[0].size, 0, 0 if mask.shape[2] == 1 else T)
     P = 0 if pasts is None else pasts[0].shape[2]
-    params = RowAttentionParams(
-        B=B, M=M, group=H // M, S=S, T=T, D=D, Dv=Dv, scale=scale, past=past, mask=mask_strides, window=window, P=P, N=S, **strides
-    )
+    ways = {"mask": mask_strides, "window": window, "P": P, "N": S, "streams": streams}
+    params = RowAttentionParams(B=B, M=M, group=H // M, S=S, T=T, D=D, Dv=Dv, scale=scale, past=past, **ways, **strides)
     parts = np.full((B, M, params.pieces, H // M * S, part_elements(Dv)), np.nan, np.float32)
     lengths = np.zeros((B, 2), np.int64) if lengths is None else np.array(lengths, np.int64)
     buffers = [q, k, v, y, parts, lengths, *(pasts or (k, v)), *masks]
@@ -182,6 +185,43 @@ def test_former_runs_without_lengths(engines):
     _, old_k, old_v = arrays(2, 3, 400, seed=1)
     found = run(engines[LEVELS[-1]], "cached", q, k, v, past=400, pasts=(old_k, old_v))
     np.testing.assert_array_equal(k[:, :, :400], old_k)
+    np.testing.assert_allclose(found, exact("none", q, k, v), atol=2e-6)
+
+
+def aligned(shape):
+    """An array of zeros at a multiple of 64 bytes."""
+    size = int(np.prod(shape))
+    room = np.zeros(size + 16, np.float32)
+    return room[-room.ctypes.data // 4 % 16 :][:size].reshape(shape)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("D", "skew"), [(16, 0), (16, 1), (8, 0), (12, 0)])
+def test_many_former_keys_are_written_past_the_caches(engines, level, D, skew):
+    """The cache and the result have the bits that they have otherwise, wherever the cache lies."""
+    q, k, v = arrays(2, 3, 803, D=D, Dv=D)
+    pasts = tuple(arrays(2, 3, 800, D=D, Dv=D, seed=1)[1:])
+    wanted = run(engines[level], "cached", q, k, v, past=800, pasts=pasts)
+    caches = [aligned(k.size + 16)[skew : skew + k.size].reshape(k.shape) for _ in range(2)]
+    for cache, rows in zip(caches, (k, v), strict=True):
+        cache[:, :, 800:] = rows[:, :, 800:]
+    found = run(engines[level], "cached", q, *caches, past=800, pasts=pasts, streams=True)
+    np.testing.assert_array_equal(found, wanted)
+    for cache, rows in zip(caches, (k, v), strict=True):
+        np.testing.assert_array_equal(cache, rows)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize(("name", "dtype"), [("float16", np.float16), ("bfloat16", ml_dtypes.bfloat16)])
+def test_keys_and_values_of_16_bits(engines, level, name, dtype, streams):
+    """They are read as the numbers that they are, and copied as they are."""
+    q, k, v = arrays(2, 3, 603, D=17, Dv=33)
+    k, v = k.astype(dtype), v.astype(dtype)
+    pasts = tuple(array.astype(dtype) for array in arrays(2, 3, 600, D=17, Dv=33, seed=1)[1:])
+    found = run(engines[level], name, q, k, v, past=600, pasts=pasts, streams=streams)
+    np.testing.assert_array_equal(k[:, :, :600], pasts[0])
+    np.testing.assert_array_equal(v[:, :, :600], pasts[1])
     np.testing.assert_allclose(found, exact("none", q, k, v), atol=2e-6)
 
 

@@ -99,7 +99,6 @@ MASKED = f"{FOUR.format(M=4)}, m: float[{{}}]"
         ("Attention(q, k, v) {left_window_size = 3}", FOUR.format(M=4), "a window", 25),
         ("Attention(q, k, v) {softmax_precision = 11}", FOUR.format(M=4), "a softmax of another precision", 23),
         ("Attention(q, k, v)", FOUR.format(M="h"), "the number of heads or their size is not known", 23),
-        ("Attention(q, k, v, m)", MASKED.format("s, u"), "whether the mask is as long as the keys depends on sizes", 24),
         ("Attention(q, k, v, m)", MASKED.format("3, s, t"), "that does not broadcast to the scores", 23),
         ("Attention(q, k, v, m)", MASKED.format("s, t").replace("m: float", "m: double"), "a mask of", 23),
     ],

@@ -89,7 +89,7 @@ def test_sizes_that_do_not_broadcast_are_an_error():
         (mask(S, T), False, None),
         (mask(S, U), False, None),
         (mask(S, 1), True, None),
-        (mask(S, U), True, "whether the mask is as long as the keys"),
+        (mask(S, U), True, None),
         (mask(3, S, T), False, "does not broadcast"),
         (mask(S, T, dtype=DataType.DOUBLE), False, "a mask of"),
         (mask(), False, "the mask is a scalar"),
@@ -100,6 +100,30 @@ def test_check(value, may_be_short, reason):
     """What can be lowered, and why the rest cannot."""
     found = check_mask(value, SCORES, may_be_short=may_be_short)
     assert found is None if reason is None else reason in (found or "")
+
+
+@pytest.mark.parametrize("kind", ["float", "bool"])
+def test_a_mask_hides_the_keys_behind_its_end(kind):
+    """From opset 24 on, be its length known when it is loaded or not; one number is for all keys."""
+    for length in ("u", "3"):
+        body = f"""graph(q: float[b, 2, s, 4], k: float[b, 2, t, 4], v: float[b, 2, t, 4], m: {kind}[s, {length}]) -> (y) {{
+            y = Attention(q, k, v, m) }}"""
+        session, rng = cpu_session(body, opset=24), np.random.default_rng(0)
+        for S, own in ((5, 3), (1, 3), (9, 3), (5, 7), (5, 1), (70, 4)):
+            if length != "u" and own != 3:
+                continue
+            feeds = {name: rng.standard_normal((2, 2, n, 4)).astype(np.float32) for name, n in (("q", S), ("k", 7), ("v", 7))}
+            drawn = rng.standard_normal((S, own)).astype(np.float32)
+            feeds["m"] = drawn > -1 if kind == "bool" else drawn
+            np.testing.assert_allclose(session.run(None, feeds)[0], reference(body, feeds, opset=24)[0], atol=3e-6)
+
+
+def test_a_mask_longer_than_the_keys_is_an_error():
+    """Which states both shapes."""
+    body = "graph(q: float[1, 2, 1, 4], k: float[1, 2, t, 4], m: float[u]) -> (y) { y = Attention(q, k, k, m) }"
+    feeds = {"q": np.ones((1, 2, 1, 4), np.float32), "k": np.ones((1, 2, 3, 4), np.float32), "m": np.ones(4, np.float32)}
+    with pytest.raises(InvalidArgument, match="attn_mask has shape"):
+        cpu_session(body, opset=24).run(None, feeds)
 
 
 def test_one_session_with_masks_of_changing_sizes():

@@ -16,8 +16,9 @@ import math
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
+from sardonyx.codegen.emit.narrow import to_narrow
 from sardonyx.codegen.emit.types import F32, I64, Type
-from sardonyx.codegen.emit.values import Pointer, Register
+from sardonyx.codegen.emit.values import Pointer, Register, Span
 
 __all__ = ["Rotation", "write_append", "write_ends", "write_lengths", "write_rotate", "write_seen"]
 
@@ -76,8 +77,10 @@ def write_ends(module: Module, symbol: str, kind: Type | None = None) -> None:
                 b.buffer(2, I64).store(batch + 1)
 
 
-def write_append(module: Module, symbol: str, rotation: Rotation) -> None:
+def write_append(module: Module, symbol: str, rotation: Rotation, kind: Type = F32) -> None:
     """Write the kernel `symbol`: buffers past [B][M][P][D], new rows, cosines and sines [positions][half], (past, total), cache.
+
+    Past and cache are of `kind`, float32 or a float of 16 bits, the others float32.
 
     Parameters: M, S, P, C, D, half, from one batch, head, row of the new rows to the next, and whether the past is copied and what
     follows the new rows is cleared, which is not done where the past is the cache itself. A task is a head of the cache
@@ -88,11 +91,11 @@ def write_append(module: Module, symbol: str, rotation: Rotation) -> None:
         with b.loop(b.begin, b.end) as task:
             batch, head = task // M, task % M
             past = b.buffer(4, I64).load(batch * 2 + PAST)
-            cache, old = b.buffer(5, F32).at(task * C * D), b.buffer(0, F32).at(task * P * D)
+            cache, old = b.buffer(5, kind).at(task * C * D), b.buffer(0, kind).at(task * P * D)
             with b.when(copies.ne(0) & old.ne(cache)):
-                for i, span in b.vectors(0, past * D, F32):
+                for i, span in b.vectors(0, past * D, kind):
                     cache.store(old.load(i, span), i, span)
-                for i, span in b.vectors((past + S) * D, C * D, F32):
+                for i, span in b.vectors((past + S) * D, C * D, kind):
                     cache.store(0.0, i, span)
             source = b.buffer(1, F32).at(batch * from_batch + head * from_head)
             with b.loop(0, S) as row:
@@ -125,33 +128,43 @@ def _write_row(
     for i, span in b.vectors(0, half, F32, lanes=None if rotation is Rotation.HALVES else 1):
         left, right = (i, i + half) if rotation is Rotation.HALVES else (i * 2, i * 2 + 1)
         x, y, c, s = source.load(left, span), source.load(right, span), cosines.load(i, span), sines.load(i, span)
-        result.store(x * c - y * s, left, span)
-        result.store(y * c + x * s, right, span)
+        _store(b, x * c - y * s, result, left, span)
+        _store(b, y * c + x * s, result, right, span)
     _copy(b, source, result, half * 2, D)
 
 
 def _copy(b: Function, source: Pointer, result: Pointer, begin: Register, end: Register) -> None:
     for i, span in b.vectors(begin, end, F32):
-        result.store(source.load(i, span), i, span)
+        _store(b, source.load(i, span), result, i, span)
 
 
-def write_seen(module: Module, symbol: str, width: int) -> None:
-    """Write the kernel `symbol`: buffers (past, total), panels [B][S / width][T][width].
+def _store(b: Function, value: Register, result: Pointer, place: Register, span: Span) -> None:
+    """Store float32 numbers as the type of the result."""
+    result.store(to_narrow(b, value, result.element) if result.element.is_narrow else value, place, span)
 
-    Parameters: S, T, the window (keys that a query sees, itself among them). A task is a panel of `width` queries.
+
+def write_seen(module: Module, symbol: str, width: int, *, has_mask: bool = False) -> None:
+    """Write the kernel `symbol`: buffers (past, total), panels of a mask if there is one, panels [B][H][S / width][T][width].
+
+    A key that a query sees gets 0, or the number of the mask. Parameters: S, T, the window (keys that a query sees, itself among
+    them), H, from one batch and one head of the mask to the next, 0 where they share one. A task is a panel of `width` queries.
     """
     lanes = min(module.target.lanes(32), width)
     with module.kernel(symbol) as b:
-        S, T, window = (b.param(place) for place in range(3))
+        S, T, window, H, from_batch, from_head = (b.param(place) for place in range(6))
         panels = (S + (width - 1)) // width
         with b.loop(b.begin, b.end) as task:
-            past, total = (b.buffer(0, I64).load(task // panels * 2 + place) for place in (PAST, TOTAL))
-            first = past + task % panels * width
-            panel = b.buffer(1, F32).at(task * T * width)
+            place, number = task // panels, task % panels
+            batch, head = place // H, place % H
+            past, total = (b.buffer(0, I64).load(batch * 2 + index) for index in (PAST, TOTAL))
+            first = past + number * width
+            mask = b.buffer(1, F32).at(batch * from_batch + head * from_head + number * T * width)
+            panel = b.buffer(1 + has_mask, F32).at(task * T * width)
             with b.loop(0, T) as key:
                 for j in range(0, width, lanes):
                     position = b.iota(I64, lanes) + (first + j).splat(lanes)
                     at = key.splat(lanes)
                     sees = (at <= position) & (at > position - window.splat(lanes)) & (at < total.splat(lanes))
                     hidden = b.const(F32.vector(lanes), -math.inf)
-                    panel.store(b.select(sees, b.const(F32.vector(lanes), 0.0), hidden), key * width + j, lanes)
+                    shown = mask.load(key * width + j, lanes) if has_mask else hidden.like(0.0)
+                    panel.store(b.select(sees, shown, hidden), key * width + j, lanes)

@@ -12,8 +12,9 @@ joined in the order of the pieces by a second kernel, which is not run where the
     m = max m_i        f_i = exp(m_i - m)        Y = (sum f_i y_i) / (sum f_i l_i)
 
 Where keys and values of former runs lie elsewhere, a task copies its piece of them into the cache first, and reads it there: they
-come from memory once, then from the second-level cache. Where they are the cache itself, nothing is copied. A search by beams may
-name the row whose former keys each row goes on from.
+come from memory once, then from the second-level cache. Where they are many, they are written past the caches of the processor,
+which would otherwise read from memory what is overwritten, and the piece is read where it was. Where they are the cache itself,
+nothing is copied. A search by beams may name the row whose former keys each row goes on from.
 
 Keys that no query sees are not read, be they before a window or behind the end of a sequence. A query that sees no key gives
 zeros; one that meets NaN gives NaN. The result of a query depends on nothing but its own keys: not on the batch, nor on threads.
@@ -27,14 +28,15 @@ from collections.abc import Iterator, Sequence
 from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Address, Kernel, Module, float_word
-from sardonyx.codegen.emit.types import F32, I64
+from sardonyx.codegen.emit.narrow import from_narrow
+from sardonyx.codegen.emit.types import F32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.attention.blocks import Strides
 from sardonyx.codegen.kernels.attention.scores import AttentionShape, Masking, sum_with_sink
 from sardonyx.codegen.kernels.gemm_params import CHAIN
 from sardonyx.codegen.kernels.softmax import exp_of_difference
 from sardonyx.codegen.kernels.transpose import transpose_tile
-from sardonyx.lazy_dataclasses import dataclass
+from sardonyx.lazy_dataclasses import dataclass, replace
 
 __all__ = ["FEW", "PIECE", "RowAttentionParams", "part_elements", "write_join", "write_row_attention"]
 
@@ -55,7 +57,7 @@ _SINKS_OF_JOIN = PARTS + 1
 """Where the second kernel finds them."""
 
 _PARAMS = (
-    "M group S T D Dv pieces past window P N former "
+    "M group S T D Dv pieces past window P N former streams "
     "q_batch q_head q_row k_batch k_head k_row v_batch v_head v_row y_batch y_head y_row mask_batch mask_head mask_row"
 ).split()
 
@@ -98,6 +100,8 @@ class RowAttentionParams:
     """Rows of the cache that are new, behind those: what follows is cleared."""
     former: int = 0
     """How many batches there were in former runs, where each batch names one of them."""
+    streams: bool = False
+    """Whether pieces of former keys are written past the caches of the processor."""
     mask: tuple[int, int, int] = (0, 0, 0)
     """From one batch, one head, one query of the mask to the next; 0 takes the same one."""
 
@@ -121,6 +125,7 @@ class RowAttentionParams:
             self.P,
             self.N,
             self.former,
+            int(self.streams),
         ]
         return [*sizes, *self.q, *self.k, *self.v, *self.y, *self.mask, float_word(self.scale)]
 
@@ -181,7 +186,14 @@ class _Piece:
 
 
 def write_row_attention(
-    module: Module, symbol: str, shape: AttentionShape, *, has_lengths: bool, has_past: bool, names_rows: bool = False
+    module: Module,
+    symbol: str,
+    shape: AttentionShape,
+    *,
+    has_lengths: bool,
+    has_past: bool,
+    names_rows: bool = False,
+    kind: Type = F32,
 ) -> None:
     """Write the kernel `symbol`: buffers Q, K, V, Y, parts, lengths, keys and values of former runs, the mask.
 
@@ -193,9 +205,10 @@ def write_row_attention(
         has_past: whether K and V are a cache, into which keys and values of former runs are copied first.
         names_rows: whether each batch says whose keys and values of former runs are its own; one that there was not is reported in
             the status word.
+        kind: the type of keys and values, float32 or one of 16 bits.
     """
-    scores = _write_scores(module, f"{symbol}_scores", shape)
-    values = {height: _write_values(module, f"{symbol}_values{height}", height) for height in (_ROWS, 1)}
+    scores = _write_scores(module, f"{symbol}_scores", shape, kind)
+    values = {height: _write_values(module, f"{symbol}_values{height}", height, kind) for height in (_ROWS, 1)}
     with module.kernel(symbol) as b:
         M, pieces = _param(b, "M"), _param(b, "pieces")
         room = b.stack(F32, _ROWS * PIECE, align=64)
@@ -203,7 +216,7 @@ def write_row_attention(
             place, number = task // pieces, task % pieces
             batch, head = place // M, place % M
             k, v = (
-                b.buffer(buffer, F32).at(batch * _param(b, f"{name}_batch") + head * _param(b, f"{name}_head"))
+                b.buffer(buffer, kind).at(batch * _param(b, f"{name}_batch") + head * _param(b, f"{name}_head"))
                 for buffer, name in ((K, "k"), (V, "v"))
             )
             past, total = _param(b, "past"), _param(b, "T")
@@ -213,7 +226,7 @@ def write_row_attention(
             if names_rows:
                 _copy_named_past(piece)
             elif has_past:
-                _copy_past(piece, place)
+                piece = _stream_past(piece, place)
             rows = _param(b, "group") * _param(b, "S")
             whole = rows // _ROWS * _ROWS
             for height, (first, end) in ((_ROWS, (b.const(I64, 0), whole)), (1, (whole, rows))):
@@ -238,6 +251,30 @@ def _copy_named_past(piece: _Piece) -> None:
         _copy_past(piece, row * piece.param("M") + piece.head)
 
 
+def _stream_past(piece: _Piece, place: Register) -> _Piece:
+    """Copy keys and values of former runs of the piece into the cache; returns the piece, to be read where it was if all are."""
+    b = piece.b
+    begin, streams = piece.number * PIECE, piece.param("streams").ne(0) & (piece.number * PIECE + PIECE <= piece.past)
+    former = []
+    for index, cache, size in ((PAST_K, piece.k, piece.param("D")), (PAST_V, piece.v, piece.param("Dv"))):
+        former.append(b.buffer(index, cache.element).at(place * piece.param("P") * size))
+        first = cache.at(begin * size).to(I64)
+        streams = streams & former[-1].ne(cache) & (first & (b.lanes(cache.element) * cache.element.size_bytes - 1)).eq(0)
+    with b.when(streams):
+        for source, cache, size in zip(former, (piece.k, piece.v), (piece.param("D"), piece.param("Dv")), strict=True):
+            lanes = b.lanes(cache.element)
+            with b.loop(begin * size, (begin + PIECE) * size, lanes) as i:
+                cache.stream(source.load(i, lanes), i)
+        b.stream_fence()
+    with b.when(~streams):
+        _copy_past(piece, place)
+    k, v = (
+        b.pointer(b.select(streams, source, cache).ref, cache.element)
+        for source, cache in zip(former, (piece.k, piece.v), strict=True)
+    )
+    return replace(piece, k=k, v=v)
+
+
 def _copy_past(piece: _Piece, place: Register) -> None:
     """Copy keys and values of former runs of the piece into the cache, unless they lie there, and clear what no sequence has."""
     b = piece.b
@@ -245,11 +282,12 @@ def _copy_past(piece: _Piece, place: Register) -> None:
     end = b.min(begin + PIECE, piece.param("T"))
     kept, cleared = (b.max(b.min(row, end), begin) for row in (piece.past, piece.past + piece.param("N")))
     for index, cache, size in ((PAST_K, piece.k, piece.param("D")), (PAST_V, piece.v, piece.param("Dv"))):
-        source = b.buffer(index, F32).at(place * piece.param("P") * size)
+        kind = cache.element
+        source = b.buffer(index, kind).at(place * piece.param("P") * size)
         with b.when(source.ne(cache)):
-            for i, span in b.vectors(begin * size, kept * size, F32):
+            for i, span in b.vectors(begin * size, kept * size, kind):
                 cache.store(source.load(i, span), i, span)
-            for i, span in b.vectors(cleared * size, end * size, F32):
+            for i, span in b.vectors(cleared * size, end * size, kind):
                 cache.store(0.0, i, span)
 
 
@@ -294,13 +332,19 @@ def _inverse(b: Function, total: Register) -> Register:
     return 1.0 / b.select(total.eq(0), 1.0, total)
 
 
-def _write_scores(module: Module, symbol: str, shape: AttentionShape) -> Kernel:
+def _wide(b: Function, x: Register) -> Register:
+    """Return keys or values as float32."""
+    return from_narrow(b, x) if x.type.is_narrow else x
+
+
+def _write_scores(module: Module, symbol: str, shape: AttentionShape, kind: Type) -> Kernel:
     """Write exponentials of the scores of one query with the keys [begin, end), and m and l.
 
     Its arguments: the query, the first key of the head, the query's mask, where exponentials go, where m and l go; begin, end, the
     first key that the query sees and the one after the last.
     """
-    with module.part(symbol, *[Address(F32, unique=False)] * 5, *[I64] * 4) as b:
+    addresses = [Address(of, unique=False) for of in (F32, kind, F32, F32, F32)]
+    with module.part(symbol, *addresses, *[I64] * 4) as b:
         q, k, mask, room, statistics = b.addresses
         begin, end, low, high = b.arguments
         lanes = b.lanes(F32)
@@ -342,7 +386,7 @@ def _products(b: Kernel, q: Pointer, k: Pointer, places: Sequence[Register], D: 
     for d, span in _vectors(b, D):
         query = q.load(d, span)
         for key, total in zip(keys, sums, strict=True):
-            total.set(b.fma(key.load(d, span), query, total.value))
+            total.set(b.fma(_wide(b, key.load(d, span)), query, total.value))
     columns = transpose_tile([total.value for total in sums])
     while len(columns) > 1:
         columns = [left + right for left, right in zip(columns[::2], columns[1::2], strict=True)]
@@ -369,12 +413,13 @@ def _masked(b: Kernel, shape: AttentionShape, score: Register, mask: Pointer, sp
     return b.select(added < 0, added, score) if shape.replaces else score + added
 
 
-def _write_values(module: Module, symbol: str, height: int) -> Kernel:
+def _write_values(module: Module, symbol: str, height: int, kind: Type) -> Kernel:
     """Write sums of the values of the keys [begin, end), by the exponentials of `height` rows.
 
     Its arguments: the first value of the head, the exponentials, where the sums of each row go; begin, end.
     """
-    with module.part(symbol, *[Address(F32, unique=False)] * (2 + height), I64, I64) as b:
+    addresses = [Address(of, unique=False) for of in (kind, *[F32] * (1 + height))]
+    with module.part(symbol, *addresses, I64, I64) as b:
         v, room, *parts = b.addresses
         begin, end = b.arguments
         lanes, stride = b.lanes(F32), _param(b, "v_row")
@@ -388,7 +433,7 @@ def _write_values(module: Module, symbol: str, height: int) -> Kernel:
                     total.set(b.const(F32.vector(lanes), 0.0))
                 with b.loop(first, b.min(first + CHAIN, end - begin)) as key:
                     row = v.at(key * stride + column)
-                    values = [row.load(j * lanes, span) for j, span in enumerate(spans)]
+                    values = [_wide(b, row.load(j * lanes, span)) for j, span in enumerate(spans)]
                     for i in range(height):
                         weight = room.at(i * PIECE).load(key).splat(lanes)
                         for total, value in zip(sums[i * len(spans) : (i + 1) * len(spans)], values, strict=True):

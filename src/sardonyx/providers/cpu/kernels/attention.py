@@ -27,6 +27,7 @@ from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.attention_few import Few, FewHeads, Rows, RowStrides, attend_few
 from sardonyx.providers.cpu.kernels.attention_mask import NO_WINDOW, Mask, check_mask, ends_of_keys, lower_mask, seen_mask
+from sardonyx.providers.cpu.kernels.attention_narrow import widened
 from sardonyx.providers.cpu.kernels.gather import GatherSpec
 from sardonyx.providers.cpu.kernels.reshape import OrderSpec, ViewSpec
 from sardonyx.providers.cpu.kernels.slice import SplitSpec
@@ -95,6 +96,8 @@ class AttentionSpec:
     """The type of the numbers of keys that batches have; None where all have all of them."""
     window: int = NO_WINDOW
     """How many keys a causal query sees, its own among them."""
+    may_be_short: bool = False
+    """Whether a mask may be for fewer keys than there are, of which the others are hidden."""
 
     @property
     def goes_by_position(self) -> bool:
@@ -177,9 +180,8 @@ def claim(node: Node) -> AttentionSpec | str:
     spec = spec if isinstance(spec, str) else _with_positions(node, spec)
     if isinstance(spec, str) or mask is None:
         return spec
-    if spec.goes_by_position:
-        return "a mask beside a window, or beside numbers of keys"
-    return check_mask(mask, spec.scores, may_be_short=view.takes_short_masks) or spec
+    problem = check_mask(mask, spec.scores, may_be_short=view.takes_short_masks)
+    return problem or dataclasses.replace(spec, may_be_short=view.takes_short_masks)
 
 
 def _with_positions(node: Node, spec: AttentionSpec) -> AttentionSpec | str:
@@ -223,10 +225,10 @@ def attention(low: Lowering, group: Group, call: AttentionSpec) -> None:
     """Append new keys and values to those of former runs, pack the mask where it is one of pairs, and attend."""
     node = group.node
     lengths = _lengths(low, group, call) if call.goes_by_position else None
-    if lengths is None:
-        mask = lower_mask(low, node.input(_MASK), call.scores)
-    else:
-        mask = seen_mask(low, group, call.scores, call.window, lengths)
+    given_mask = node.input(_MASK)
+    mask = lower_mask(low, given_mask, call.scores, is_packed=lengths is not None, may_be_short=call.may_be_short)
+    if lengths is not None:
+        mask = seen_mask(low, group, call.scores, call.window, lengths, mask)
     former = _former(low, node, mask)
     operands = [
         rows_of(low, given(node.inputs[_Q]), call.q),
@@ -342,7 +344,9 @@ def attend(low: Lowering, group: Group, call: AttentionSpec, operands: Sequence[
         )
         attend_few(low, group, heads, operands, result, mask, few, call.require_fit)
     if not mask.is_always_by_rows:
-        _attend_many(low, group, call, operands, result, mask, few.sinks)
+        q, *cached = operands
+        wide = [(widened(low, buffer, mask.is_by_rows), strides) for buffer, strides in cached]
+        _attend_many(low, group, call, [q, *wide], result, mask, few.sinks)
 
 
 def _attend_many(

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.kernels.attention.rows import (
     FEW,
     PIECE,
@@ -40,6 +41,10 @@ Rows: TypeAlias = tuple[Buffer, RowStrides]
 """Where rows of heads are."""
 
 
+STREAMED_BYTES = 1 << 20
+"""From so many bytes on, former keys and values are written past the caches of the processor, which they would fill."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Few:
     """What the steps for few queries do otherwise than those for many."""
@@ -64,6 +69,8 @@ class Few:
     """For each batch the one of former runs whose keys and values it goes on from, int64 (B)."""
     former_batches: Dim = 0
     """How many batches there were in former runs, where `rows` names them."""
+    kind: Type = F32
+    """The type of keys and values, float32 or one of 16 bits."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -102,17 +109,18 @@ class RowAttentionKernel:
     """Whether former keys and values are copied into the cache."""
     names_rows: bool = False
     """Whether each batch says whose they are."""
+    kind: Type = F32
+    """The type of keys and values."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
         parts = "_lengths" * self.has_lengths + "_past" * self.has_past + "_rows" * self.names_rows
-        return f"attention_rows_f32_{self.shape.name}{parts}_{target.isa}"
+        return f"attention_rows_{self.kind.name}_{self.shape.name}{parts}_{target.isa}"
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        write_row_attention(
-            module, symbol, self.shape, has_lengths=self.has_lengths, has_past=self.has_past, names_rows=self.names_rows
-        )
+        ways = {"has_lengths": self.has_lengths, "has_past": self.has_past, "names_rows": self.names_rows}
+        write_row_attention(module, symbol, self.shape, kind=self.kind, **ways)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -156,7 +164,8 @@ def attend_few(
     shape = AttentionShape(
         mask.masking if mask.rows else Masking.NONE, few.is_causal, mask.replaces, heads.softcap, bool(few.sinks)
     )
-    symbol = low.kernel(RowAttentionKernel(shape, few.lengths is not None, few.former is not None, few.rows is not None))
+    ways = few.lengths is not None, few.former is not None, few.rows is not None
+    symbol = low.kernel(RowAttentionKernel(shape, *ways, few.kind))
     pieces = maximum(ceil_div(heads.T, PIECE), 1)
     rows = minimum(heads.S, FEW) * heads.group
     parts = low.temporary(DataType.FLOAT, (heads.B, heads.M, pieces, rows, part_elements(heads.Dv)))
@@ -177,6 +186,7 @@ def attend_few(
             P=sizes(few.P),
             N=sizes(few.N),
             former=sizes(few.former_batches),
+            streams=heads.M * sizes(heads.B) * sizes(few.P) * (heads.D + heads.Dv) * few.kind.size_bytes >= STREAMED_BYTES,
             mask=mask.row_strides(sizes) if mask.rows else (0, 0, 0),
             **{name: _at(sizes, of) for name, of in zip("qkvy", strides, strict=True)},
         )

@@ -4,9 +4,10 @@
     (B, H, S, T)            panels (B, H, S / width, T, width), made once for all the nodes that read the mask; few queries
                             read it as it is
     of truth values         0 where True, -inf where not, first
+    that may end early      rows of T numbers, the last ones -inf, first
 
 Where positions decide what a query sees, since keys end at another place in each batch or a window hides earlier ones, panels are
-made of (past, total) of each batch.
+made of (past, total) of each batch, and of the panels of a mask, where there is one besides.
 
 Each dimension may be 1. Which are is known when sizes are, but for the queries of a mask that is read as it is.
 """
@@ -21,6 +22,7 @@ from sardonyx.codegen.emit.expr import argument, constant, select
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import BOOL, F32, Type
 from sardonyx.codegen.kernels.attention.group_query import write_ends, write_seen
+from sardonyx.codegen.kernels.attention.masks import write_whole_rows
 from sardonyx.codegen.kernels.attention.rows import FEW
 from sardonyx.codegen.kernels.attention.scores import Masking
 from sardonyx.codegen.kernels.elementwise import Access, MapParams
@@ -63,6 +65,8 @@ class Mask:
     """Those of the scores, (B, H, S, T)."""
     width: int = 1
     """Of its panels."""
+    panels: Shape | None = None
+    """For how many batches and heads there are panels, where these are not its own dimensions."""
 
     def strides(self, sizes: Sizes) -> tuple[int, int]:
         """Return the strides from one batch, one head of it to the next; raises InvalidArgument where it does not fit."""
@@ -70,7 +74,8 @@ class Mask:
             return 0, 0
         own, scores = self._sizes(sizes)
         length = scores[3] if self.masking is Masking.KEYS else -(-scores[2] // self.width) * self.width * scores[3]
-        return 0 if own[0] == 1 else own[1] * length, 0 if own[1] == 1 else length
+        B, H = own[:2] if self.panels is None else sizes.shape(self.panels)
+        return 0 if B == 1 else H * length, 0 if H == 1 else length
 
     def row_strides(self, sizes: Sizes) -> tuple[int, int, int]:
         """Return the strides from one batch, one head, one query to the next, where it lies row by row; errors as of `strides`."""
@@ -109,25 +114,34 @@ def check_mask(mask: Value, scores: Shape, *, may_be_short: bool) -> str | None:
         return "the mask is a scalar"
     if len(shape) > 4:
         return f"a mask of {len(shape)} dimensions"
-    pairs = zip(reversed(shape), reversed(scores), strict=False)
-    if any(isinstance(dim, int) and isinstance(wide, int) and dim not in (1, wide) for dim, wide in pairs):
-        return f"a mask {shape} that does not broadcast to the scores {scores}"
-    if may_be_short and shape[-1] not in (1, scores[-1]):
-        return "whether the mask is as long as the keys depends on sizes"
+    for place, (dim, wide) in enumerate(zip(reversed(shape), reversed(scores), strict=False)):
+        is_short = may_be_short and place == 0
+        if isinstance(dim, int) and isinstance(wide, int) and dim not in (1, wide) and not (is_short and dim < wide):
+            return f"a mask {shape} that does not broadcast to the scores {scores}"
     return None
 
 
-def lower_mask(low: Lowering, value: Value | None, scores: Shape) -> Mask:
-    """Turn a mask into what the kernel reads."""
+def lower_mask(low: Lowering, value: Value | None, scores: Shape, *, is_packed: bool = False, may_be_short: bool = False) -> Mask:
+    """Turn a mask into what the kernel reads.
+
+    Args:
+        low: the lowering.
+        value: the mask, None for none.
+        scores: (B, H, S, T).
+        is_packed: whether panels are asked for even where it has a number for each key only.
+        may_be_short: whether keys behind its end are hidden.
+    """
     if value is None:
         return Mask(Masking.NONE, scores=scores)
     buffer = low.of(value)
     shape = (1,) * (4 - len(buffer.shape)) + tuple(buffer.shape)
     width = tiling(low.target).panel
-    is_full = shape[2] != 1 or shape[3] != scores[3]
+    is_full = is_packed or shape[2] != 1 or shape[3] != scores[3]
     replaces = buffer.dtype is DataType.BOOL
     if replaces:
         buffer = _numbers(low, buffer)
+    if may_be_short and shape[3] not in (1, scores[3]):
+        buffer, shape = _whole(low, buffer, shape, scores), (*shape[:3], scores[3])
     rows = (buffer,)
     if is_full and not _is_always_by_rows(shape, scores):
         buffer = _packed(low, buffer, shape, scores, width)
@@ -153,6 +167,19 @@ def _numbers(low: Lowering, mask: Buffer) -> Buffer:
         return params.words(), params.tasks()
 
     return _once(low, "Mask", symbol, mask, mask.shape, plan)
+
+
+def _whole(low: Lowering, mask: Buffer, shape: Shape, scores: Shape) -> Buffer:
+    """Return a mask (…, T), whose last numbers hide keys where it has fewer of them."""
+    own, T, rows = shape[3], scores[3], product(shape[:3])
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        if sizes(own) > max(sizes(T), 1):
+            found, wanted = sizes.shape(shape), sizes.shape(scores)
+            raise InvalidArgument(f"attn_mask has shape {found}; expected one that broadcasts to {wanted}")
+        return [sizes(own), sizes(T)], sizes(rows)
+
+    return _once(low, "Whole", low.kernel(WholeRowsKernel()), mask, (*shape[:3], T), plan)
 
 
 def _packed(low: Lowering, mask: Buffer, shape: Shape, scores: Shape, width: int) -> Buffer:
@@ -189,6 +216,19 @@ def _once(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class WholeRowsKernel:
+    """Rows of a mask that have as many numbers as there are keys."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"mask_rows_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_whole_rows(module, symbol)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class EndsKernel:
     """How many keys each batch has, and how many of them lie before its first query."""
 
@@ -210,14 +250,16 @@ class SeenKernel:
 
     width: int
     """Queries of a panel."""
+    has_mask: bool = False
+    """Whether what is seen has the numbers of a mask."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        return f"seen_keys_{self.width}_{target.isa}"
+        return f"seen_keys_{self.width}{'_masked' * self.has_mask}_{target.isa}"
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        write_seen(module, symbol, self.width)
+        write_seen(module, symbol, self.width, has_mask=self.has_mask)
 
 
 def ends_of_keys(low: Lowering, group: Group, scores: Shape, ends: tuple[Buffer, Type] | None, past: Dim) -> Buffer:
@@ -245,7 +287,7 @@ def ends_of_keys(low: Lowering, group: Group, scores: Shape, ends: tuple[Buffer,
     return low.shared[key]
 
 
-def seen_mask(low: Lowering, group: Group, scores: Shape, window: int, lengths: Buffer) -> Mask:
+def seen_mask(low: Lowering, group: Group, scores: Shape, window: int, lengths: Buffer, mask: Mask | None = None) -> Mask:
     """Return which keys each query sees, once for all nodes that ask alike; few queries know it by themselves.
 
     Args:
@@ -254,19 +296,25 @@ def seen_mask(low: Lowering, group: Group, scores: Shape, window: int, lengths: 
         scores: (B, H, S, T).
         window: how many keys a query sees, its own among them.
         lengths: (past, total) of each batch; a query s sees no key behind past + s.
+        mask: what is added to the scores of keys that are seen, packed; None for nothing.
     """
     B, H, S, T = scores
     width = tiling(low.target).panel
-    mask = Mask(Masking.FULL, True, (), (), (B, 1, S, T), (B, H, S, T), width)
-    if mask.is_always_by_rows:
-        return mask
-    symbol = low.kernel(SeenKernel(width))
-    key = (symbol, lengths, S, T, window)
+    if mask is None or mask.masking is Masking.NONE:
+        seen, packed = Mask(Masking.FULL, True, (), (), (B, 1, S, T), (B, H, S, T), width), ()
+    else:
+        seen, packed = dataclasses.replace(mask, buffers=(), panels=(B, mask.shape[1])), mask.buffers
+    if seen.is_always_by_rows:
+        return seen
+    heads = seen.shape[1]
+    symbol = low.kernel(SeenKernel(width, bool(packed)))
+    key = (symbol, lengths, S, T, window, *packed)
     if key not in low.shared:
-        panels = low.shared[key] = low.temporary(DataType.FLOAT, (B, -(-S // width), T, width))
+        panels = low.shared[key] = low.temporary(DataType.FLOAT, (product((B, heads)), -(-S // width), T, width))
 
         def plan(sizes: Sizes) -> tuple[list[int], int]:
-            return [sizes(S), sizes(T), window], sizes(B) * -(-sizes(S) // width)
+            batch, head = mask.strides(sizes) if mask is not None and packed else (0, 0)
+            return [sizes(S), sizes(T), window, sizes(heads), batch, head], sizes(B) * sizes(heads) * -(-sizes(S) // width)
 
-        low.step(group, symbol, [lengths, panels], writes=[1], plan=plan, unless=mask.is_by_rows)
-    return dataclasses.replace(mask, buffers=(low.shared[key],))
+        low.step(group, symbol, [lengths, *packed, panels], writes=[1 + len(packed)], plan=plan, unless=seen.is_by_rows)
+    return dataclasses.replace(seen, buffers=(low.shared[key],))

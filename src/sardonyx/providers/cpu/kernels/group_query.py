@@ -13,12 +13,12 @@ import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import Type
+from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.kernels.attention.group_query import Rotation, write_append, write_lengths, write_rotate
 from sardonyx.codegen.kernels.attention.rows import FEW
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
-from sardonyx.ir import Dim, Node, Shape
+from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.ir.shape import product
 from sardonyx.ops.views.attention import MicrosoftAttention
 from sardonyx.providers.cpu.claims import lowers
@@ -26,6 +26,7 @@ from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.attention import AttentionSpec, Heads, attend, heads_of, rows_of
 from sardonyx.providers.cpu.kernels.attention_few import Few, Rows
 from sardonyx.providers.cpu.kernels.attention_mask import NO_WINDOW, seen_mask
+from sardonyx.providers.cpu.kernels.attention_narrow import KINDS, narrow, type_of, widened
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, index_type, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
@@ -145,9 +146,10 @@ def _problem_of(node: Node) -> str | None:
         for index in (_QUERY, _KEY, _VALUE, _PAST_KEY, _PAST_VALUE, _COS, _SIN, _SINK)
         if node.input(index) is not None
     ]
-    other = next((value.dtype for value in (*read, *node.outputs) if value and value.dtype is not DataType.FLOAT), None)
-    if other is not None:
-        return f"attention of elements of type {other}"
+    kind = node.outputs[0].dtype
+    other = next((value.dtype for value in (*read, *node.outputs) if value and value.dtype is not kind), None)
+    if kind not in KINDS or other is not None:
+        return f"attention of elements of type {kind if kind not in KINDS else other}"
     if len(node.outputs) < 3 or any(len(shape_of(value)) != 4 for value in node.outputs[1:3]):
         return "the caches are not asked for"
     if len(node.outputs) > 3 and node.outputs[3].use_count:
@@ -200,16 +202,20 @@ class RowsOfHeadsKernel:
 
     rotation: Rotation
     """How they are rotated."""
-    has_cache: bool
-    """Whether they go into a cache."""
+    cache: Type | None = None
+    """The type of the cache that they go into; None for none."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        return f"{'append' if self.has_cache else 'rotate'}_{self.rotation.value}_{target.isa}"
+        way = "rotate" if self.cache is None else f"append_{self.cache.name}"
+        return f"{way}_{self.rotation.value}_{target.isa}"
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        (write_append if self.has_cache else write_rotate)(module, symbol, self.rotation)
+        if self.cache is None:
+            write_rotate(module, symbol, self.rotation)
+        else:
+            write_append(module, symbol, self.rotation, self.cache)
 
 
 @lowers("GroupQueryAttention", domain="com.microsoft", claim=claim)
@@ -222,26 +228,30 @@ def lower(low: Lowering, group: Group, spec: GroupQuerySpec) -> None:
     cached = dataclasses.replace(spec.k, rows=spec.C, is_packed=False)
     call = AttentionSpec(q, cached, cached, (0, 0), spec.equal, spec.scale, spec.softcap, is_causal=False)
     result = low.result(group.result)
+    kind = type_of(result)
+    wide = result if kind == F32 else low.temporary(DataType.FLOAT, result.shape)
     operands = [_queries(low, group, spec, lengths), keys, values]
     pasts = [group.node.input(place) for place in (_PAST_KEY, _PAST_VALUE)]
     former = None if pasts[0] is None or pasts[1] is None else (low.of(pasts[0]), low.of(pasts[1]))
-    few = Few(True, 0, former, spec.P, q.rows, lengths, spec.window, _sinks(low, group.node, spec))
+    few = Few(True, 0, former, spec.P, q.rows, lengths, spec.window, _sinks(low, group.node, spec), kind=kind)
     attend(
         low,
         group,
         call,
         operands,
-        (result, q.strides(dense_strides(result.shape))),
+        (wide, q.strides(dense_strides(wide.shape))),
         seen_mask(low, group, (q.batch, q.count, q.rows, spec.C), spec.window, lengths),
         few,
     )
+    if wide is not result:
+        narrow(low, wide, result)
 
 
 def _sinks(low: Lowering, node: Node, spec: GroupQuerySpec) -> tuple[Buffer, ...]:
     """Return the buffer of the sinks, zeros where the softmax is smooth without any; none where it has none."""
     sinks = node.input(_SINK)
     if sinks is not None:
-        return (low.of(sinks),)
+        return (widened(low, low.of(sinks)),)
     return (low.constant(np.zeros(spec.q.count, np.float32)),) if spec.is_smooth else ()
 
 
@@ -268,7 +278,7 @@ def _appended(low: Lowering, group: Group, spec: GroupQuerySpec, place: int, len
     rows, strides = _rows(low, node, spec, place)
     past, cache = node.input(_PAST_KEY - _KEY + place), low.result(node.outputs[place])
     buffers = [rows if past is None else low.of(past), rows, *_angles(low, node, spec, lengths), lengths, cache]
-    symbol = low.kernel(RowsOfHeadsKernel(spec.rotation, has_cache=True))
+    symbol = low.kernel(RowsOfHeadsKernel(spec.rotation, type_of(cache)))
     numbers = (heads.count, heads.rows, spec.P, spec.C, heads.size, spec.half, *strides)
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
@@ -284,11 +294,15 @@ def _rows(low: Lowering, node: Node, spec: GroupQuerySpec, place: int) -> Rows:
     """Return where the rows of queries, new keys or new values are."""
     heads = spec.q if place == _QUERY else spec.k
     if not spec.is_packed:
-        return rows_of(low, given(node.inputs[place]), heads)
+        value = given(node.inputs[place])
+        if value.dtype is DataType.FLOAT:
+            return rows_of(low, value, heads)
+        rows = widened(low, low.of(value))
+        return rows, heads.strides(dense_strides(rows.shape))
     before = {_QUERY: 0, _KEY: spec.q.count, _VALUE: spec.q.count + spec.k.count}[place] * heads.size
     width = (spec.q.count + 2 * spec.k.count) * heads.size
     shape = (heads.batch, heads.rows, heads.count * heads.size)
-    part = Buffer(DataType.FLOAT, shape, base=low.of(given(node.inputs[_QUERY])), offset=before)
+    part = Buffer(DataType.FLOAT, shape, base=widened(low, low.of(given(node.inputs[_QUERY]))), offset=before)
     return part, (heads.rows * width, heads.size, width)
 
 
@@ -299,7 +313,7 @@ def _queries(low: Lowering, group: Group, spec: GroupQuerySpec, lengths: Buffer)
     if spec.rotation is Rotation.NONE:
         return rows, strides
     rotated = low.temporary(DataType.FLOAT, (heads.batch, heads.rows, heads.count * heads.size))
-    symbol = low.kernel(RowsOfHeadsKernel(spec.rotation, has_cache=False))
+    symbol = low.kernel(RowsOfHeadsKernel(spec.rotation))
     numbers = (heads.count, heads.rows, 0, 0, heads.size, spec.half, *strides)
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
@@ -313,4 +327,13 @@ def _angles(low: Lowering, node: Node, spec: GroupQuerySpec, unused: Buffer) -> 
     """Return cosines and sines, or any buffer in their places."""
     if spec.rotation is Rotation.NONE:
         return unused, unused
-    return low.of(given(node.inputs[_COS])), low.of(given(node.inputs[_SIN]))
+    return _table(low, given(node.inputs[_COS])), _table(low, given(node.inputs[_SIN]))
+
+
+def _table(low: Lowering, value: Value) -> Buffer:
+    """Return a table of angles in float32; a constant one is widened once."""
+    if value.constant is None or value.dtype is DataType.FLOAT:
+        return widened(low, low.of(value))
+    if (value,) not in low.shared:
+        low.shared[value,] = low.constant(value.constant.numpy().astype(np.float32))
+    return low.shared[value,]
