@@ -50,6 +50,8 @@ __all__ = [
     "LeavesOutWeights",
     "Memory",
     "Partition",
+    "PlainCalls",
+    "PlainProgram",
     "PrefersOperators",
     "Program",
     "Provider",
@@ -263,12 +265,21 @@ class BindsShapes(Protocol):
     """Whether it is bound as programs are that make no outputs; else one that runs by itself is bound to no shapes at all."""
 
 
+class PlainCalls(NamedTuple):
+    """Functions that make the outputs of a program, called one after another."""
+
+    calls: tuple[tuple[Callable[..., OnnxValue], tuple[int, ...]], ...]
+    """Each function with the places of its arguments: the program's inputs have the first places, what functions made the next."""
+    outputs: tuple[int, ...]
+    """The place of each output."""
+
+
 @runtime_checkable
 class PlainProgram(Protocol):
     """A program that makes its outputs, and may be called without what a run has around it."""
 
-    def plain_calls(self) -> Sequence[tuple[Callable[..., OnnxValue], tuple[int, ...]]] | None:
-        """Return for each output a function that makes it, and which inputs that takes; None where only `run` will do.
+    def plain_calls(self) -> PlainCalls | None:
+        """Return functions that make the outputs; None where only `run` will do.
 
         Errors of the functions say nothing of their place.
         """

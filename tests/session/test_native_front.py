@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -157,3 +159,69 @@ def test_results_are_the_callers_own() -> None:
         (u,) = session.run(None, feed)
         assert u.tolist() == [[1, 0]]
         u[:] = 7
+
+
+COUNTED = """graph(a: float[n,1], s: string[n,1]) -> (l: string[n], p: float[n,2]) {
+    e: int64[1] = [-1]
+    flat = Reshape(s, e)
+    low = StringNormalizer(flat) {case_change_action = "LOWER"}
+    words = com.microsoft.Tokenizer(low) {mark = 0, mincharnum = 2, pad_value = "#", tokenexp = "[a-z0-9]+"}
+    t = TfIdfVectorizer(words) {mode = "TFIDF", min_gram_length = 1, max_gram_length = 2, max_skip_count = 0, ngram_counts = [0, 2],
+        ngram_indexes = [0, 1, 2], pool_strings = ["red", "blue", "red", "blue"], weights = [1.5, 0.5, 2.0]}
+    j = Concat(a, t) {axis = 1}
+    l, p = ai.onnx.ml.LinearClassifier(j) {coefficients = [0.5, -0.25, 1.0, 0.25, -0.5, 0.25, -1.0, -0.25],
+        intercepts = [0.1, -0.1], classlabels_strings = ["no", "yes"], post_transform = "SOFTMAX"}
+}"""
+
+
+def _texts(*texts: Any) -> dict[str, Any]:
+    return {"a": np.ones((len(texts), 1), np.float32), "s": np.array([[text] for text in texts], object)}
+
+
+def _counting() -> sardonyx.InferenceSession:
+    return ml_session(COUNTED, opset="17, ai.onnx.ml 3, com.microsoft 1")
+
+
+def test_texts_of_any_length_are_counted_without_the_path_in_python() -> None:
+    """What lies between the nodes that read text has no shape that would have to be known."""
+    session = learned(_counting(), _texts("Red, blue!"))
+    feeds = [_texts(text) for text in ("a", "", "blue RED blue red blue", "Red blue, red.")]
+    expected = [run_in_python(session, None, feed) for feed in feeds]
+    with only_native(session):
+        for feed, results in zip(feeds, expected, strict=True):
+            _same(session.run(None, feed), results)
+
+
+@pytest.mark.parametrize("text", [b"red blue", 7, None, ["red"], np.nan])
+def test_what_is_no_text_is_made_text_in_python(text: Any) -> None:
+    """Or refused there, in its words."""
+    session, feed = learned(_counting(), _texts("red")), _texts("red")
+    feed["s"][0, 0] = text
+    _same(session.run(None, feed), run_in_python(session, None, feed))
+
+
+def test_texts_are_not_prepared_twice_for_shapes_that_never_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does a run that is to be learned from prepare them where its shapes are new."""
+    session = learned(_counting(), _texts("red"))
+    runs = session._native_runs
+    assert isinstance(runs, FrontedRuns)
+
+    def refuse(*_arguments: object) -> None:
+        raise AssertionError("prepared for nothing")
+
+    monkeypatch.setattr("sardonyx.session.native_front._check_texts", refuse)
+    for count in range(2, 90):
+        assert len(session.run(None, _texts(*["red"] * count))[0]) == count
+
+
+def test_a_session_with_a_front_is_freed_with_its_last_reference() -> None:
+    """What it knows refers to nothing that refers to it."""
+    session = learned(_counting(), _texts("red"), _texts("red", "blue"))
+    gc.collect()
+    runs = weakref.ref(session._native_runs)
+    gc.disable()
+    try:
+        del session
+        assert runs() is None
+    finally:
+        gc.enable()

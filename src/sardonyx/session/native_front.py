@@ -1,29 +1,40 @@
-"""Runs as one call of machine code whose inputs are prepared in Python: columns of text that are encoded.
+"""Runs as one call of machine code whose inputs are prepared in Python: texts that are encoded, or counted word by word.
 
-session.run(None, feed)  ─►  OneHotEncoder, LabelEncoder of text  ─►  the native run, with what follows it (native_tail.py)
+session.run(None, feed)  ─►  OneHotEncoder, Tokenizer, TfIdfVectorizer …  ─►  the native run, with what follows it (native_tail.py)
                                what does not fit ─► the run in Python, which also words the errors
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import SardonyxError
 from sardonyx.ir import TensorType, Value
 from sardonyx.runtime.executors.sequential import TailedProgram
-from sardonyx.session.native_run import NativeRuns, Run
+from sardonyx.session.native_run import SHAPES_KEPT, NativeRuns, Run
 from sardonyx.session.native_tail import TailedRuns, missed
 
 __all__ = ["FrontedRuns"]
 
 _FAILURES = (SardonyxError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+_Call: TypeAlias = tuple[Callable[..., OnnxValue], tuple[int, ...]]
+_Key: TypeAlias = tuple[tuple[int, ...], ...]
+"""The shapes of what is fed."""
+_MOST_SEEN = 4 * SHAPES_KEPT
+"""How many sets of shapes are waited for to come again."""
 
 
 class FrontedRuns:
-    """What the native `run` knows of a session whose plan begins in Python."""
+    """What the native `run` knows of a session whose plan begins in Python.
+
+    Shapes are learned when they come for the second time (those of the first feed at once): what is prepared is prepared anew for
+    that, and feeds whose shapes never come again have nothing of it.
+    """
 
     def __init__(self, parts: TailedProgram, inputs: Sequence[Value], outputs: Sequence[str]) -> None:
         """Know no shapes yet.
@@ -33,26 +44,36 @@ class FrontedRuns:
             inputs: the inputs, none of which has a default.
             outputs: the names of the outputs, each once.
         """
-        self._parts, self._outputs = parts, list(outputs)
-        self._inputs = [value.name for value in inputs]
-        self._names = [*self._inputs, *(f"\0{place}" for place in range(len(parts.front)))]
+        passed = [*range(len(inputs)), *sorted({place for place in parts.head.step.inputs if place >= len(inputs)})]
+        read = tuple([passed.index(place) for place in parts.head.step.inputs])
+        step = dataclasses.replace(parts.head.step, inputs=read)
+        self._parts = dataclasses.replace(parts, head=dataclasses.replace(parts.head, step=step))
+        self._outputs = list(outputs)
+        self._front = _Front(parts.front, inputs, passed)
         self._known: tuple[list[TensorType], TailedRuns] | None = None
         self._latest: tuple[Run, Run] | None = None
+        self._seen: list[_Key] = []
 
     def learn(self, feed: Mapping[str, OnnxValue], run: Run) -> Run | None:
         """Have later runs of the shapes of `feed` run natively where they can; as `NativeRuns.learn`."""
         try:
-            whole = self._prepared(feed)
+            key = self._front.shapes(feed)
+            if self._seen and key not in self._seen:
+                self._seen = [*self._seen[1 - _MOST_SEEN :], key]
+                return None if self._latest is None else self._latest[1]
+            self._seen = self._seen or [key]
+            whole = self._front.prepared(feed)
         except _FAILURES:
-            whole = None
-        if whole is None or not all(type(value) is np.ndarray for value in whole.values()):
             return None
-        runs = self._runs_of([whole[name] for name in self._names])
+        if not all(type(value) is np.ndarray for value in whole.values()):
+            return None
+        runs = self._runs_of(whole)
         native = None if runs is None else runs.learn(whole, missed)
         if native is None:
             return None
+        self._front.native = self._front.native | {key}
         if self._latest is None or self._latest[0] is not native:
-            self._latest = native, self._with_front(native, run)
+            self._latest = native, _with_front(self._front, native, run)
         return self._latest[1]
 
     @property
@@ -69,41 +90,64 @@ class FrontedRuns:
         if self._known is not None:
             self._known[1].close()
 
-    def _runs_of(self, arrays: Sequence[Array]) -> TailedRuns | None:
+    def _runs_of(self, whole: Mapping[str, Array]) -> TailedRuns | None:
         """Return the runs of what is prepared; it begins anew where that has other types or ranks."""
-        types = [TensorType(DataType.from_numpy(array.dtype), (0,) * array.ndim) for array in arrays]  # only ranks are read
+        types = [TensorType(DataType.from_numpy(array.dtype), (0,) * array.ndim) for array in whole.values()]  # only ranks are read
         if self._known is None or self._known[0] != types:
-            values = [Value(name, kind) for name, kind in zip(self._names, types, strict=True)]
+            values = [Value(name, kind) for name, kind in zip(whole, types, strict=True)]
             head, names = self._parts.head, [f"result {place}" for place in self._parts.head.results]
             runs = NativeRuns.of_program(head, values, {}, names, has_text=True)
             self.close()
             self._known = None if runs is None else (types, TailedRuns(runs, self._parts, self._outputs))
         return None if self._known is None else self._known[1]
 
-    def _prepared(self, feed: Mapping[str, OnnxValue]) -> dict[str, OnnxValue] | None:
-        """Return the feed with what the front makes of it; None for a feed that Python must check.
 
-        The native run compares types and shapes, of text too. An element of an object array that is no text has no place in the
-        tables of the front, which raise TypeError.
-        """
+class _Front:
+    """What is called before the native run."""
+
+    def __init__(self, calls: Sequence[_Call], inputs: Sequence[Value], passed: Sequence[int]) -> None:
+        self._calls = calls
+        self._inputs = [value.name for value in inputs]
+        self._texts = [place for place, value in enumerate(inputs) if value.dtype is DataType.STRING]
+        self._passed = [(self._inputs[place] if place < len(inputs) else f"\0{place}", place) for place in passed]
+        self.native: set[_Key] = set()
+        """The shapes that the native run knows, unless it has forgotten them; replaced, never changed."""
+
+    def shapes(self, feed: Mapping[str, OnnxValue]) -> _Key:
+        """Return the shapes of a feed's arrays; raises one of `_FAILURES` for what Python must check."""
         if type(feed) is not dict or len(feed) != len(self._inputs):
-            return None
-        names, whole = self._names, {**feed}
-        for place, (call, arguments) in enumerate(self._parts.front, len(feed)):
-            whole[names[place]] = call(*[whole[names[argument]] for argument in arguments])
-        return whole
+            raise TypeError("a feed that Python must check")
+        return tuple([feed[name].shape for name in self._inputs])
 
-    def _with_front(self, native: Run, run: Run) -> Run:
-        prepared = self._prepared
+    def prepared(self, feed: Mapping[str, OnnxValue]) -> dict[str, OnnxValue]:
+        """Return what the native run reads, which compares types and shapes, of text too."""
+        values = [feed[name] for name in self._inputs]
+        for place in self._texts:
+            _check_texts(values[place])
+        for call, arguments in self._calls:
+            values.append(call(*[values[argument] for argument in arguments]))
+        return {name: values[place] for name, place in self._passed}
 
-        def fronted(session: object, names: object, feed: Mapping[str, OnnxValue], options: object) -> list[OnnxValue]:
-            found = None
-            if options is None:
-                try:
-                    whole = prepared(feed)
-                    found = None if whole is None else native(session, names, whole, None)
-                except _FAILURES:
-                    found = None
-            return run(session, names, feed, options) if found is None else found
 
-        return fronted
+def _with_front(front: _Front, native: Callable[..., list[OnnxValue] | None], run: Run) -> Run:
+    def fronted(session: object, names: object, feed: Mapping[str, OnnxValue], options: object) -> list[OnnxValue]:
+        found = None
+        if options is None and (names is None or type(names) is list):
+            try:
+                key = front.shapes(feed)
+                if key in front.native:
+                    found = native(session, names, front.prepared(feed), None)
+                    if found is None:  # these shapes were forgotten
+                        front.native = front.native - {key}
+            except _FAILURES:
+                found = None
+        return run(session, names, feed, options) if found is None else found
+
+    return fronted
+
+
+def _check_texts(array: Array) -> None:
+    """Raise TypeError where an element is no text: of what is fed such are made in Python."""
+    texts = array.reshape(-1).tolist() if array.size != 1 else [array.item()]
+    if not array.dtype.hasobject or not all(issubclass(kind, str) for kind in set(map(type, texts))):
+        raise TypeError("no array of texts")

@@ -31,7 +31,7 @@ __all__ = ["BoundWords", "EntryWords", "NativeCode", "PoolWords", "native_code"]
 _OLDEST, _NEWEST = (3, 11), (3, 14)
 """The versions of CPython whose objects are laid out as the function expects."""
 _FASTCALL = 0x0080
-_OF_NUMPY = {"PyArray_NewFromDescr": 94, "PyArray_SetBaseObject": 282}
+_OF_NUMPY = {"PyArray_NewCopy": 85, "PyArray_NewFromDescr": 94, "PyArray_SetBaseObject": 282}
 """The places of NumPy's functions in its table."""
 
 

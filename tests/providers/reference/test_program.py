@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -111,24 +112,60 @@ def test_operators_that_only_move_may_be_called_as_they_are() -> None:
         y = ai.onnx.ml.ZipMap(x) {classlabels_int64s = [4, 5]}
         z = Gather(c, i)
     }""")
-    calls = program.plain_calls()
-    assert calls is not None
-    (maps, first), (texts, second) = calls
-    assert (first, second) == ((0,), (1,))
+    plain = program.plain_calls()
+    assert plain is not None
+    (maps, first), (texts, second) = plain.calls
+    assert (first, second, plain.outputs) == ((0,), (1,), (2, 3))
     assert maps(np.ones((1, 2), np.float32)) == [{4: 1, 5: 1}]
     assert texts(np.array([1, 0])).tolist() == ["b", "a"]
+
+
+def test_calls_read_what_calls_before_them_made() -> None:
+    """Texts that are reshaped and cut on their way to numbers; constants stand where the node has them."""
+    program = _program("""graph(x: string[2, 1]) -> (y: float[2, 2]) {
+        s: int64[1] = [-1]
+        flat: string[2] = Reshape(x, s)
+        low: string[2] = StringNormalizer(flat) {case_change_action = "LOWER"}
+        words: string[2, k] = com.microsoft.Tokenizer(low) {mark = 0, mincharnum = 1, pad_value = "", tokenexp = "[a-z]+"}
+        y = TfIdfVectorizer(words) {mode = "TF", min_gram_length = 1, max_gram_length = 1, max_skip_count = 0, ngram_counts = [0],
+            ngram_indexes = [0, 1], pool_strings = ["a", "b"]}
+    }""")
+    plain = program.plain_calls()
+    assert plain is not None
+    values: list[Any] = [np.array([["A b,a"], ["B"]], object)]
+    for call, arguments in plain.calls:
+        values.append(call(*[values[place] for place in arguments]))
+    assert [values[place].tolist() for place in plain.outputs] == [[[2, 1], [0, 1]]]
+
+
+def test_an_output_may_view_what_a_call_has_made_for_it_alone() -> None:
+    """Labels are taken, and given another shape."""
+    program = _program("""graph(i: int64[1, 2]) -> (z: string[2]) {
+        c: string[2] = ["a", "b"]
+        y: string[1, 2] = ai.onnx.ml.ArrayFeatureExtractor(c, i)
+        s: int64[1] = [-1]
+        z = Reshape(y, s)
+    }""")
+    plain = program.plain_calls()
+    assert plain is not None
+    values: list[Any] = [np.array([[1, 0]])]
+    for call, arguments in plain.calls:
+        values.append(call(*[values[place] for place in arguments]))
+    assert values[plain.outputs[0]].tolist() == ["b", "a"]
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "graph(x: float[2]) -> (y) { y = Exp(x) }",
-        "graph(x: float[3], i: int64[2]) -> (z) { y = Gather(x, i) \n z = Gather(y, i) }",
+        "graph(x: float[1,2]) -> (z) { y = Flatten(x) \n z = Gather(y, i) \n i: int64[1] = [0] }",
+        "graph(x: string[1,2]) -> (y) { y = Flatten(x) }",
+        'graph(i: int64[2]) -> (y, z) { c: string[2] = ["a", "b"] y: string[2] = Gather(c, i) z = Flatten(y) }',
         "graph(x: float[3]) -> (y, y2) { i: int64[1] = [0] \n y = Gather(x, i) \n y2 = Exp(x) }",
     ],
 )
-def test_programs_that_compute_or_go_on_are_called_by_run_alone(text: str) -> None:
-    """Of operators that compute, and of results that others read."""
+def test_programs_that_compute_or_give_out_views_are_called_by_run_alone(text: str) -> None:
+    """Of operators that compute, and where an output is the memory of an input."""
     assert _program(text).plain_calls() is None
 
 

@@ -12,7 +12,7 @@ from support.cancelling import ended_by
 
 from sardonyx.cancellation import Flag
 from sardonyx.errors import EPFail, Fail
-from sardonyx.provider import HOST, Bound
+from sardonyx.provider import HOST, Bound, PlainCalls
 from sardonyx.runtime.executors.sequential import SequentialExecutor, TailedProgram
 from sardonyx.runtime.plan import Plan, ProgramStep, Segment
 
@@ -97,21 +97,29 @@ def _tailed(head: _Program, tail: _Program, reads: tuple[int, ...] = (1,), captu
 
 def test_a_program_with_a_tail_is_found() -> None:
     """What follows reads its results by their places, and adds its own."""
-    found = _tailed(_Filling([]), _Plain([(len, (0,))]))
+    found = _tailed(_Filling([]), _Plain(PlainCalls(((len, (0,)),), (1,))))
     assert found is not None
     assert found.head.results == (0, 1)
     assert found.tail == ((len, (0,)),)
     assert found.results == (1, 2)
 
 
+def test_what_a_tail_makes_on_its_way_has_a_place() -> None:
+    """Between the results of the first program and what is an output."""
+    found = _tailed(_Filling([]), _Plain(PlainCalls(((len, (0,)), (abs, (1,))), (2,))))
+    assert found is not None
+    assert found.tail == ((len, (0,)), (abs, (2,)))
+    assert found.results == (1, 3)
+
+
 @pytest.mark.parametrize(
     ("head", "tail", "more"),
     [
-        (_Program([]), _Plain([(len, (0,))]), {}),
+        (_Program([]), _Plain(PlainCalls(((len, (0,)),), (1,))), {}),
         (_Filling([]), _Plain(None), {}),
         (_Filling([]), _Program([]), {}),
-        (_Filling([]), _Plain([(len, (0,))]), {"reads": (0,)}),
-        (_Filling([]), _Plain([(len, (0,))]), {"captures": (0,)}),
+        (_Filling([]), _Plain(PlainCalls(((len, (0,)),), (1,))), {"reads": (0,)}),
+        (_Filling([]), _Plain(PlainCalls(((len, (0,)),), (1,))), {"captures": (0,)}),
     ],
 )
 def test_other_plans_have_no_tail(head: _Program, tail: _Program, more: dict[str, Any]) -> None:

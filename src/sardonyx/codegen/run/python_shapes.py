@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import BOOL, I64
+from sardonyx.codegen.emit.types import BOOL, I64, VOID
 from sardonyx.codegen.emit.values import Pointer
 from sardonyx.codegen.run.python_words import (
     ARRAY_DIMS,
@@ -25,6 +25,7 @@ from sardonyx.codegen.run.python_words import (
     PLAIN,
     SHAPES,
     TYPE,
+    call_python,
     field,
     half,
     set_field,
@@ -35,9 +36,15 @@ from sardonyx.codegen.run.replay import write_replay
 
 __all__ = ["write_find", "write_take_lane"]
 
+_ROW_MAJOR = 0
+"""NPY_CORDER."""
+
 
 def write_find(module: Module) -> Function:
-    """(CALL, ENTRY, given) -> the set of shapes that the arrays have; 0 where they are not as the inputs' types say, or new."""
+    """(CALL, ENTRY, given) -> the set of shapes that the arrays have; 0 where they are not as the inputs' types say, or new.
+
+    What is not dense is copied, in `given` too.
+    """
     fits, matches = _write_fits(module), _write_matches(module, _write_grows(module))
     with module.function("python_find", PLAIN, PLAIN, PLAIN, returns=I64) as b:
         call, entry, given = b.addresses
@@ -57,7 +64,7 @@ def write_find(module: Module) -> Function:
 
 
 def _write_fits(module: Module) -> Function:
-    """(CALL, ENTRY, given) -> whether each is a dense array of its input's type and rank."""
+    """(CALL, ENTRY, given) -> whether each is an array of its input's type and rank; a dense copy takes the place of others."""
     with module.function("python_fits", PLAIN, PLAIN, PLAIN, returns=BOOL) as b:
         call, entry, given = b.addresses
         infos = words_at(b, field(entry, ENTRY, "inputs"))
@@ -69,8 +76,14 @@ def _write_fits(module: Module) -> Function:
                 rank, flags = half(array, ARRAY_RANK), half(array, ARRAY_FLAGS)
                 dtypes = words_at(b, array.load(ARRAY_DTYPE)), words_at(b, field(info, INPUT, "dtype"))
                 is_other = dtypes[0].load(DTYPE_KIND).ne(dtypes[1].load(DTYPE_KIND)) | rank.ne(field(info, INPUT, "rank"))
-                with b.when(is_other | (flags & DENSE_AND_ALIGNED).ne(DENSE_AND_ALIGNED)):
+                with b.when(is_other):
                     b.give(b.const(BOOL, False))
+                with b.when((flags & DENSE_AND_ALIGNED).ne(DENSE_AND_ALIGNED)):
+                    copy = call_python(b, call, "PyArray_NewCopy", given.load(number), b.const(I64, _ROW_MAJOR))
+                    with b.when(copy.eq(0)):
+                        b.give(b.const(BOOL, False))
+                    call_python(b, call, "Py_DecRef", given.load(number), returns=VOID)
+                    given.store(copy, number)
         b.give(b.const(BOOL, True))
     return b
 

@@ -73,6 +73,7 @@ FUNCTIONS = (
 
 CALL = (
     *FUNCTIONS,
+    "PyArray_NewCopy",
     "PyArray_NewFromDescr",
     "PyArray_SetBaseObject",
     "python_give_back",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -24,7 +23,7 @@ from sardonyx.formats.plain_graph import KeptProgram
 from sardonyx.held_memory import HeldKind, HeldMemory, held_array
 from sardonyx.ir import Attribute, Graph, Node, SparseTensor, Tensor, TensorType, Value
 from sardonyx.ir.attribute import AttributeValue
-from sardonyx.provider import Body, Bound, DeviceBuffer, StepInfo, TimedRun, check_cancelled
+from sardonyx.provider import Body, Bound, DeviceBuffer, PlainCalls, StepInfo, TimedRun, check_cancelled
 from sardonyx.providers.reference.expressions import kernel_of
 from sardonyx.providers.reference.registry import Call, Kernel, KernelFunction
 
@@ -33,10 +32,18 @@ __all__ = ["ReferenceProgram", "dense"]
 _SECOND_NS = 1_000_000_000
 _AS_IT_IS = contextlib.nullcontext()
 
-_MOVING = frozenset([("ai.onnx.ml", "ZipMap"), ("", "Gather")])
-"""Operators that compute nothing, so that no floating-point warning is to be kept from users, and take little time."""
-_MOVING_TEXT = frozenset([("ai.onnx.ml", "LabelEncoder"), ("ai.onnx.ml", "OneHotEncoder")])
-"""Those of which the same is true where their input is text."""
+_PLAIN = frozenset([("ai.onnx.ml", "ArrayFeatureExtractor"), ("ai.onnx.ml", "ZipMap"), ("", "Gather")])
+"""Operators that compute nothing, so that no floating-point warning is to be kept from users, and end by themselves."""
+_PLAIN_OF_TEXT = frozenset(
+    [
+        *[("", name) for name in ("Concat", "RegexFullMatch", "StringConcat", "StringNormalizer", "TfIdfVectorizer")],
+        *[("ai.onnx.ml", name) for name in ("CategoryMapper", "LabelEncoder", "OneHotEncoder")],
+        ("com.microsoft", "Tokenizer"),
+    ]
+)
+"""Those of which the same is true where their first input is text."""
+_VIEWS_OF_TEXT = frozenset([("", name) for name in ("Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")])
+"""Of these it is too, but what they give out is the memory of what they read."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -113,7 +120,7 @@ class ReferenceProgram:
         last_reader = _last_readers(nodes, slots)
         kept = {*self._outputs, *(slots[value] for value in constants)}
         self._operators = [node.op_type for node in nodes]
-        self._only_moves = all(_only_moves(node) and len(node.outputs) == 1 for node in nodes)
+        self._is_plain = all(_is_plain(node, outputs) for node in nodes)
         self._steps = [_compile(node, slots, len(slots), last_reader, kept, bodies) for node in nodes]
 
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
@@ -150,19 +157,35 @@ class ReferenceProgram:
         """Return 0: kernels look at the shapes when they run."""
         return 0
 
-    def plain_calls(self) -> Sequence[tuple[Callable[..., OnnxValue], tuple[int, ...]]] | None:
-        """Return the kernel calls, where nothing is needed around them and each makes an output of inputs, constants in front."""
-        made = {step.results[0]: self._plain(step) for step in self._steps}
-        found = [made.get(slot) for slot in self._outputs]
-        calls = [call for call in found if call is not None]
-        return calls if self._only_moves and len(calls) == len(made) == len(self._steps) == len(self._outputs) else None
-
-    def _plain(self, step: _BoundKernel) -> tuple[Callable[..., OnnxValue], tuple[int, ...]] | None:
-        constants = list(itertools.takewhile(lambda slot: self._template[slot] is not None, step.arguments))
-        inputs = step.arguments[len(constants) :]
-        if any(slot >= self._input_count for slot in inputs):
+    def plain_calls(self) -> PlainCalls | None:
+        """Return the kernel calls, where nothing is needed around them and they make every output."""
+        if not self._is_plain:
             return None
-        return functools.partial(step.function, step.call, *[self._template[slot] for slot in constants], **step.attributes), inputs
+        places = {slot: slot for slot in range(self._input_count)}
+        calls = []
+        for number, step in enumerate(self._steps):
+            calls.append(self._plain(step, places))
+            places[step.results[0]] = self._input_count + number
+        outputs = tuple([places.get(slot, -1) for slot in self._outputs])
+        return PlainCalls(tuple(calls), outputs) if min(outputs, default=-1) >= self._input_count else None
+
+    def _plain(self, step: _BoundKernel, places: Mapping[int, int]) -> tuple[Callable[..., OnnxValue], tuple[int, ...]]:
+        function, call, attributes = step.function, step.call, step.attributes
+        given = tuple([places[slot] for slot in step.arguments if slot in places])
+        constants = [(place, self._template[slot]) for place, slot in enumerate(step.arguments) if slot not in places]
+        if all(place < len(constants) for place, _ in constants):
+            return functools.partial(function, call, *[constant for _, constant in constants], **attributes), given
+        if len(given) == 1 and constants[0][0] == 1:
+            behind = [constant for _, constant in constants]
+            return lambda first: function(call, first, *behind, **attributes), given
+
+        def with_constants(*arguments: OnnxValue) -> OnnxValue:
+            every = list(arguments)
+            for place, constant in constants:
+                every.insert(place, constant)
+            return function(call, *every, **attributes)
+
+        return with_constants, given
 
     def _execute(self, inputs: Sequence[OnnxValue], times_ns: list[int] | None) -> list[OnnxValue]:
         frame = self._template.copy()
@@ -185,9 +208,22 @@ class ReferenceProgram:
             raise InvalidGraph(f"{missing}, which is read, is not made by this operator with these attributes; leave it out")
 
 
-def _only_moves(node: Node) -> bool:
+def _is_plain(node: Node, outputs: Sequence[Value]) -> bool:
     operator, source = (node.domain, node.op_type), node.inputs[0] if node.inputs else None
-    return operator in _MOVING or (operator in _MOVING_TEXT and source is not None and source.dtype is DataType.STRING)
+    if len(node.outputs) != 1 or operator in _PLAIN:
+        return len(node.outputs) == 1
+    if source is None or source.dtype is not DataType.STRING:
+        return False
+    return operator in _PLAIN_OF_TEXT or (operator in _VIEWS_OF_TEXT and not _is_shared(node.output, source, outputs))
+
+
+def _is_shared(view: Value, source: Value, outputs: Sequence[Value]) -> bool:
+    """Return whether an output is a view of a tensor that others have too: what is fed, another output, another view's."""
+    if view not in outputs:
+        return False
+    maker = source.producer
+    is_new = maker is not None and (maker.domain, maker.op_type) not in _VIEWS_OF_TEXT
+    return not is_new or len(source.uses) > 1 or source in outputs
 
 
 def _label(value: Value) -> str:

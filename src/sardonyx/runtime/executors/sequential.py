@@ -190,15 +190,18 @@ def _plain_steps(
 ) -> tuple[list[tuple[Callable[..., OnnxValue], tuple[int, ...]]], Sequence[Step]]:
     """Return the calls of the first steps, as far as they are plain programs that read what has a place, and the other steps.
 
-    `places` gets the slots of their outputs.
+    What the calls make has the places after those of `places`, which gets the slots of their outputs.
     """
     found: list[tuple[Callable[..., OnnxValue], tuple[int, ...]]] = []
+    first = len(places)
     for number, step in enumerate(steps):
-        calls = step.program.plain_calls() if isinstance(step, ProgramStep) and isinstance(step.program, PlainProgram) else None
-        if calls is None or not isinstance(step, ProgramStep) or step.memory is not HOST or not places.keys() >= set(step.inputs):
+        plain = step.program.plain_calls() if isinstance(step, ProgramStep) and isinstance(step.program, PlainProgram) else None
+        if plain is None or not isinstance(step, ProgramStep) or step.memory is not HOST or not places.keys() >= set(step.inputs):
             return found, steps[number:]
-        found += [(call, tuple(places[step.inputs[index]] for index in arguments)) for call, arguments in calls]
-        places |= {slot: len(places) + index for index, slot in enumerate(step.outputs)}
+        known = [places[slot] for slot in step.inputs]
+        known += range(first + len(found), first + len(found) + len(plain.calls))
+        found += [(call, tuple([known[place] for place in arguments])) for call, arguments in plain.calls]
+        places |= {slot: known[place] for slot, place in zip(step.outputs, plain.outputs, strict=True)}
     return found, ()
 
 

@@ -20,6 +20,7 @@ def test_tokens_lie_on_a_new_axis() -> None:
     assert plain(tokens_of(4)) == (4, UNKNOWN_DIM)
 
 
-def test_a_list_that_may_be_empty_has_no_known_rank() -> None:
-    """No strings make no new axis."""
-    assert tokens_of(A).shape is None
+def test_a_list_that_may_be_empty_has_that_axis_too() -> None:
+    """So that what follows knows the rank."""
+    assert plain(tokens_of(A)) == (A, UNKNOWN_DIM)
+    assert plain(tokens_of(0)) == (0, UNKNOWN_DIM)

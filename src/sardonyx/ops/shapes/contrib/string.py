@@ -11,7 +11,5 @@ __all__: list[str] = []
 
 @shape_function("Tokenizer", domain="com.microsoft")
 def tokenizer(call: ShapeCall, x: Fact) -> Fact:
-    """Infer (N, C) -> (N, C, most tokens); (C) -> (C, most tokens), but (0) -> (0)."""
-    if x.shape is None or (len(x.shape) == 1 and not (isinstance(x.shape[0], int) and x.shape[0])):
-        return tensor(DataType.STRING)
-    return tensor(DataType.STRING, (*x.shape, anonymous()))
+    """Infer (N, C) -> (N, C, most tokens); (C) -> (C, most tokens)."""
+    return tensor(DataType.STRING, None if x.shape is None else (*x.shape, anonymous()))

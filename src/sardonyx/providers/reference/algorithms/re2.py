@@ -25,7 +25,7 @@ from sardonyx.providers.reference.algorithms.code_points import (
 )
 from sardonyx.providers.reference.algorithms.unicode_scripts import script
 
-__all__ = ["compile_re2"]
+__all__ = ["compile_re2", "read_re2"]
 
 _MOST_REPEATS = 1000
 _DEEPEST = 200
@@ -51,11 +51,16 @@ class _Flags:
 
 def compile_re2(pattern: str) -> Automaton:
     """Compile a pattern in RE2's syntax; raises InvalidArgument, with the place, for what RE2 does not accept."""
+    return Automaton(read_re2(pattern))
+
+
+def read_re2(pattern: str) -> Piece:
+    """Return the piece that a pattern in RE2's syntax is; raises as `compile_re2`."""
     reader = _Reader(pattern)
     piece, _ = reader.alternatives(_Flags(), 0)
     if reader.at < len(reader.pattern):
         raise reader.error("there is a ')' without its '('")
-    return Automaton(piece)
+    return piece
 
 
 class _Reader:

@@ -199,18 +199,31 @@ def category_mapper(
     """Map strings to the integers beside them, or integers to strings; unknown ones to the default. ONNX CategoryMapper-1."""
     if len(cats_int64s) != len(cats_strings):
         raise InvalidArgument(f"{len(cats_int64s)} cats_int64s and {len(cats_strings)} cats_strings; expected as many of each")
-    strings, integers = _strings(cats_strings, (-1,)), np.array(cats_int64s, np.int64)
     if data.dtype.kind == "O":
-        return _chosen(looked_up(_categories(cats_strings, ()), data), integers, default_int64)
-    return _chosen(looked_up(_categories((), cats_int64s), data), strings, default_string)
+        return _integers_and(cats_int64s, default_int64).take(looked_up(_categories(cats_strings, ()), data))
+    return _strings_and(cats_strings, default_string).take(looked_up(_categories((), cats_int64s), data))
 
 
-def _chosen(places: Array, values: Array, default: object) -> Array:
-    """Return values[place], or the default where there is no place (-1)."""
+def _with_default(values: Array, default: object) -> Array:
+    """Return values with the default behind them, at place -1."""
     last = np.empty(1, values.dtype)
     last[0] = default
-    result: Array = np.concatenate([values, last])[places]
-    return result
+    return np.concatenate([values, last])
+
+
+@remembered
+def _strings_and(values: Sequence[str], default: str) -> Array:
+    return _with_default(_strings(values, (-1,)), default)
+
+
+@remembered
+def _integers_and(values: Sequence[int], default: int) -> Array:
+    return _with_default(np.array(values, np.int64), default)
+
+
+@remembered
+def _positions_and(values: Sequence[str], default: int) -> Array:
+    return _with_default(np.arange(len(values)), default)
 
 
 @kernel("LabelEncoder", domain=_ML)
@@ -219,10 +232,9 @@ def label_encoder_1(
 ) -> Array:
     """Map class names to their positions, or positions to names; unknown ones to the default. ONNX LabelEncoder-1."""
     if data.dtype.kind == "O":
-        table = _categories(classes_strings, ())
-        return _chosen(looked_up(table, data), np.arange(len(classes_strings)), default_int64)
+        return _positions_and(classes_strings, default_int64).take(looked_up(_categories(classes_strings, ()), data))
     places = np.where((data >= 0) & (data < len(classes_strings)), data, -1)
-    return _chosen(places, _strings(classes_strings, (-1,)), default_string)
+    return _strings_and(classes_strings, default_string).take(places)
 
 
 @remembered
@@ -235,12 +247,20 @@ def _pairs(
     values_int64s: Sequence[int],
     values_floats: Sequence[float],
     values_tensor: Array | None,
+    default_string: str,
+    default_int64: int,
+    default_float: float,
+    default_tensor: Array | None,
 ) -> tuple[Table, Array]:
+    """Return the table of keys, and the values with the default behind them."""
     keys = _one_array("keys", keys_strings, keys_int64s, keys_floats, keys_tensor)
     values = _one_array("values", values_strings, values_int64s, values_floats, values_tensor)
     if len(keys) != len(values):
         raise InvalidArgument(f"{len(keys)} keys and {len(values)} values; expected as many of each")
-    return table_of(keys), values
+    default: object = {"O": default_string, "i": default_int64, "f": default_float}.get(values.dtype.kind, 0)
+    if default_tensor is not None:
+        default = default_tensor.reshape(-1)[0]
+    return table_of(keys), _with_default(values, default)
 
 
 def _one_array(what: str, strings: Sequence[str], integers: Sequence[int], floats: Sequence[float], tensor: Array | None) -> Array:
@@ -277,14 +297,13 @@ def label_encoder(
     The output has data's shape and the values' type. ONNX LabelEncoder-2, -4 (tensors).
     """
     table, values = _pairs(
-        keys_strings, keys_int64s, keys_floats, keys_tensor, values_strings, values_int64s, values_floats, values_tensor
+        *(keys_strings, keys_int64s, keys_floats, keys_tensor),
+        *(values_strings, values_int64s, values_floats, values_tensor),
+        *(default_string, default_int64, default_float, default_tensor),
     )
     if (data.dtype.kind == "O") != table.holds_strings:
         raise InvalidArgument(f"data has type {data.dtype}, the keys are {'strings' if table.holds_strings else 'numbers'}")
-    default: object = {"O": default_string, "i": default_int64, "f": default_float}.get(values.dtype.kind, 0)
-    if default_tensor is not None:
-        default = default_tensor.reshape(-1)[0]
-    return _chosen(looked_up(table, data), values, default)
+    return values.take(looked_up(table, data))
 
 
 _CASTS = {"TO_FLOAT": np.float32, "TO_INT64": np.int64, "TO_STRING": object}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -13,8 +14,9 @@ from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.dimensions import check_output_size
 from sardonyx.providers.reference.algorithms.memo import remembered
-from sardonyx.providers.reference.algorithms.ngrams import Pool, count_ngrams, pool_of
+from sardonyx.providers.reference.algorithms.ngrams import pool_of
 from sardonyx.providers.reference.algorithms.re2 import compile_re2
+from sardonyx.providers.reference.algorithms.vectorizer import Vectorizer, vectorizer_of
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []
@@ -53,6 +55,7 @@ _LOCALE = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z0-9]{2,8})*(\.[\w-]+)?(@\w+)?|C|
 _TURKIC = ("tr", "az")
 
 
+@functools.lru_cache(64)
 def _case_changers(locale: str) -> tuple[Callable[[str], str], Callable[[str], str]]:
     """Lower and upper case of a locale: Turkish and Azerbaijani keep dotted and dotless i apart, all others are Unicode's."""
     if _LOCALE.fullmatch(locale) is None:
@@ -88,7 +91,7 @@ def string_normalizer(
         compared: Callable[[str], str] = str if is_case_sensitive else lower
         dropped = set(map(compared, stopwords))
         words = [word for word in words if compared(word) not in dropped]
-    result = [change(word) for word in words] or [""]
+    result = [*map(change, words)] or [""]
     return _strings(result, (-1,) if x.ndim == 1 else (1, -1))
 
 
@@ -125,15 +128,38 @@ def regex_full_match(_node: Call, x: Array, *, pattern: str = "") -> Array:
 
 
 @remembered
-def _pool(strings: Sequence[str], integers: Sequence[int], counts: Sequence[int]) -> Pool:
+def _vectorizer(
+    strings: Sequence[str],
+    integers: Sequence[int],
+    counts: Sequence[int],
+    indexes: Sequence[int],
+    weights: Sequence[float],
+    mode: str,
+    shortest: int,
+    longest: int,
+    max_skip_count: int,
+) -> Vectorizer:
+    if mode not in ("TF", "IDF", "TFIDF") or not 1 <= shortest <= longest or max_skip_count < 0:
+        raise InvalidArgument(
+            f"mode={mode!r}, lengths {shortest} to {longest}, max_skip_count={max_skip_count}; "
+            "expected TF, IDF or TFIDF, 1 <= min <= max, and skips >= 0"
+        )
     if bool(strings) == bool(integers) or not counts:
         raise InvalidArgument("expected ngram_counts and exactly one of pool_strings and pool_int64s")
-    flat = _strings(strings, (-1,)) if strings else np.array(integers, np.int64)
-    return pool_of(flat, counts)
+    pool = pool_of(_strings(strings, (-1,)) if strings else np.array(integers, np.int64), counts)
+    if weights and len(weights) != pool.gram_count:
+        raise InvalidArgument(f"{len(weights)} weights for a pool of {pool.gram_count} n-grams; expected one for each")
+    return vectorizer_of(
+        pool,
+        _columns(indexes, pool.gram_count),
+        np.array(weights, np.float32) if weights and mode != "TF" else None,
+        adds_up=mode != "IDF",
+        lengths=(shortest, longest),
+        max_skip_count=max_skip_count,
+    )
 
 
-@remembered
-def _output_columns(indexes: Sequence[int], gram_count: int) -> Array:
+def _columns(indexes: Sequence[int], gram_count: int) -> Array:
     columns = np.array(indexes, np.int64)
     if len(columns) != gram_count or (columns < 0).any():
         raise InvalidArgument(f"{len(columns)} ngram_indexes for a pool of {gram_count} n-grams; expected one each, >= 0")
@@ -161,24 +187,12 @@ def tf_idf_vectorizer(
     """
     if x.ndim not in (1, 2) or (x.dtype.kind == "O") != bool(pool_strings):
         raise InvalidArgument(f"the input has shape {x.shape} and type {x.dtype}; expected (N, C) or (C,), of the pool's type")
-    if mode not in ("TF", "IDF", "TFIDF") or not 1 <= min_gram_length <= max_gram_length or max_skip_count < 0:
-        raise InvalidArgument(
-            f"mode={mode!r}, lengths {min_gram_length} to {max_gram_length}, max_skip_count={max_skip_count}; "
-            "expected TF, IDF or TFIDF, 1 <= min <= max, and skips >= 0"
-        )
-    pool = _pool(pool_strings, pool_int64s, ngram_counts)
-    columns = _output_columns(ngram_indexes, pool.gram_count)
-    if weights and len(weights) != pool.gram_count:
-        raise InvalidArgument(f"{len(weights)} weights for a pool of {pool.gram_count} n-grams; expected one for each")
+    vectorizer = _vectorizer(
+        *(pool_strings, pool_int64s, ngram_counts, ngram_indexes, weights),
+        *(mode, min_gram_length, max_gram_length, max_skip_count),
+    )
     rows = x[None] if x.ndim == 1 else x
-    width = int(columns.max(initial=-1)) + 1
-    check_output_size((len(rows), width), 4)
-    row, gram = count_ngrams(pool, rows, min_gram_length, max_gram_length, max_skip_count)
-    pairs, counts = np.unique(row * max(pool.gram_count, 1) + gram, return_counts=True)
-    row, gram = pairs // max(pool.gram_count, 1), pairs % max(pool.gram_count, 1)
-    values = counts.astype(np.float32) if mode != "IDF" else np.ones(len(counts), np.float32)
-    if mode != "TF" and weights:
-        values *= np.array(weights, np.float32)[gram]
-    output = np.zeros((len(rows), width), np.float32)
-    np.add.at(output, (row, columns[gram]), values)
-    return output.reshape((*x.shape[:-1], width))
+    check_output_size((len(rows), vectorizer.width), 4)
+    output = np.zeros((len(rows), vectorizer.width), np.float32)
+    vectorizer.write(rows, output)
+    return output.reshape((*x.shape[:-1], vectorizer.width))

@@ -1,7 +1,5 @@
 """Facts about com.microsoft's operators on strings, as ONNX Runtime runs them."""
 
-import random
-
 import numpy as np
 import pytest
 from support.run_op import run_op
@@ -57,10 +55,10 @@ def test_marks_enclose_tokens():
 
 
 def test_shapes_get_an_axis():
-    """(N, C) becomes (N, C, D); no strings stay as they are."""
+    """(N, C) becomes (N, C, D), (C,) becomes (C, D), of no strings too."""
     rules = {"domain": "com.microsoft", "mark": 0, "mincharnum": 1, "pad_value": "", "separators": (" ",)}
     assert run_op("Tokenizer", np.array([["a b"], ["c"]], object), **rules).shape == (2, 1, 2)
-    assert run_op("Tokenizer", np.empty(0, object), **rules).shape == (0,)
+    assert run_op("Tokenizer", np.empty(0, object), **rules).shape == (0, 0)
     assert run_op("Tokenizer", np.empty((2, 0), object), **rules).shape == (2, 0, 0)
 
 
@@ -76,16 +74,6 @@ def test_rules_that_make_no_sense_are_refused(rules, problem):
     """The message names the attribute."""
     with pytest.raises(InvalidArgument, match=problem):
         tokens("a", **rules)
-
-
-@pytest.mark.parametrize(
-    "expression", ["[a-zA-Z0-9_]+", "[a-c]+", r"\w+", r"[\wx]+", "[_0]+", "[a-]+", "[^a]+", "[a.]+", r"\d+", "[[a]+"]
-)
-def test_simple_expressions_find_what_their_groups_find(expression):
-    """Python's own machine, which reads some of them, and RE2's agree on any text."""
-    draw = random.Random(7)
-    texts = ["".join(draw.choice("abcxyzABC019_-. \n\tä٣µﬁ[]^") for _ in range(draw.randrange(20))) for _ in range(200)]
-    assert tokens(*texts, tokenexp=expression) == tokens(*texts, tokenexp=f"(?:{expression})")
 
 
 def test_an_expression_that_is_none_is_refused():
