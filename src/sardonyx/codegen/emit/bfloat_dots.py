@@ -14,6 +14,9 @@ timed.
 Each row has the instruction as LLVM writes it beside the same in plain operations, as in `dots`. Elsewhere pairs are widened and
 multiplied by two multiply-adds.
 
+Operands that are made for a dot product are rounded by VCVTNEPS2BF16, which makes zeros of denormal numbers too, and of a NaN a
+quiet one: what VDPBF16PS makes of them is the same as of operands that `to_narrow` rounds.
+
 Sources: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2 (VDPBF16PS); Arm Architecture Reference Manual for
 A-profile (BFDOT, vector, where FPCR.EBF is 0, as it is in processes on Linux).
 """
@@ -22,11 +25,12 @@ from __future__ import annotations
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.dots import Instruction
-from sardonyx.codegen.emit.types import BF16, F32, U32, Kind, Type
+from sardonyx.codegen.emit.narrow import to_narrow
+from sardonyx.codegen.emit.types import BF16, F32, U16, U32, Kind, Type
 from sardonyx.codegen.emit.values import Register
 from sardonyx.codegen.target import Target
 
-__all__ = ["PAIR_DOTS", "dot2", "flushed", "has_fast_dot2", "widened"]
+__all__ = ["PAIR_DOTS", "dot2", "flushed", "has_fast_dot2", "to_factor", "widened"]
 
 _BFLOAT = Type("bfloat", 16, Kind.FLOAT)
 """LLVM's bfloat16, for the instructions alone."""
@@ -110,3 +114,16 @@ def dot2(b: Function, total: Register, left: Register, right: Register) -> Regis
         return found.write(b, total, left, right)
     (low_left, high_left), (low_right, high_right) = widened(b, left), widened(b, right)
     return b.fma(low_left, low_right, b.fma(high_left, high_right, total))
+
+
+def to_factor(b: Function, x: Register) -> Register:
+    """Return float32 as bfloat16 for `dot2`: rounded to nearest, ties to even; a denormal number may become a zero."""
+    lanes = x.type.lanes
+    if lanes not in _ROUNDED_LANES or b.target.emulated or not b.target.has_feature("avx512bf16"):
+        return to_narrow(b, x, BF16)
+    name = f"llvm.x86.avx512bf16.cvtneps2bf16.{x.type.bits * lanes}"
+    return b.intrinsic(name, _BFLOAT.vector(lanes), [x]).bits_as(U16.vector(lanes)).bits_as(BF16.vector(lanes))
+
+
+_ROUNDED_LANES = (8, 16)
+"""Of the vectors that VCVTNEPS2BF16 takes, and makes as many bfloat16 of."""

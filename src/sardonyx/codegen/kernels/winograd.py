@@ -26,8 +26,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from sardonyx.codegen.emit.bfloat_dots import to_factor
 from sardonyx.codegen.emit.module import Address, Kernel, Module
-from sardonyx.codegen.emit.narrow import to_narrow
 from sardonyx.codegen.emit.types import BF16, F32, I64, U64
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import blocks, least
@@ -297,7 +297,7 @@ def _write_transform(module: Module, symbol: str, *, pairs: bool) -> Kernel:
                 rows = [_combine(elements[column::4]) for column in range(4)]
                 for i in range(4):
                     for j, value in enumerate(_combine([rows[column][i] for column in range(4)])):
-                        target.at(p["channels"] * (4 * i + j)).store(to_narrow(b, value, BF16) if pairs else value, c, span)
+                        target.at(p["channels"] * (4 * i + j)).store(to_factor(b, value) if pairs else value, c, span)
     return b
 
 

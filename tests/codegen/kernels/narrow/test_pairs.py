@@ -36,11 +36,21 @@ def _rounded(array: Array) -> Array:
 def test_elements_are_rounded_once_and_none_behind_them_is_written(count: int, target: Target) -> None:
     """To nearest, ties to even; NaN and infinities stay."""
     given = np.random.default_rng(count).standard_normal(count).astype(np.float32)
-    given[:3] = np.float32([np.inf, np.nan, 1e-40])[:count]
+    given[:3] = np.float32([np.inf, np.nan, 1 + 2**-8])[:count]
     result = np.full(count + 8, 7, BFLOAT)
     call(_engine(target), "pairs", [given, result], [count], 0, -(-count // PAIR_BLOCK))
     np.testing.assert_array_equal(result[:count].view(np.uint16) & 0x7FFF, given.astype(BFLOAT).view(np.uint16) & 0x7FFF)
     assert (result[count:] == 7).all()
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.isa)
+def test_denormal_numbers_are_kept_or_become_zeros(target: Target) -> None:
+    """Dot products of pairs take them for zeros either way; the least normal number stays."""
+    given = np.array([1e-40, -1e-40, 2.0**-126, -(2.0**-126)] * 4, np.float32)
+    result = np.zeros(len(given), BFLOAT)
+    call(_engine(target), "pairs", [given, result], [len(given)], 0, 1)
+    kept = given.astype(BFLOAT)
+    assert ((result == kept) | ((np.abs(given) < 2.0**-126) & (result == 0))).all()
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.isa)

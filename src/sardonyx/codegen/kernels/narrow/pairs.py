@@ -1,11 +1,14 @@
-"""Rows of float32 as pairs of bfloat16, for products of such pairs: rounded once, to nearest, ties to even."""
+"""Rows of float32 as pairs of bfloat16, for products of such pairs: rounded once, to nearest, ties to even.
+
+Where the processor's instruction rounds them, denormal numbers become zeros, which its dot products take them for.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
+from sardonyx.codegen.emit.bfloat_dots import to_factor
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.narrow import to_narrow
 from sardonyx.codegen.emit.types import BF16, F32, U16
 from sardonyx.codegen.emit.values import Span
 from sardonyx.codegen.kernels.pack import aligned_zeros
@@ -32,10 +35,10 @@ def write_pairs(module: Module, symbol: str) -> None:
             length = b.min(count - first, PAIR_BLOCK)
             whole = length & -lanes
             with b.loop(0, whole, lanes) as at:
-                result.store(to_narrow(b, source.load(at, lanes), BF16), at, lanes)
+                result.store(to_factor(b, source.load(at, lanes)), at, lanes)
             with b.when(whole < length):
                 span = Span(lanes, b.tail_mask(length - whole, lanes))
-                result.store(to_narrow(b, source.load(whole, span), BF16), whole, span)
+                result.store(to_factor(b, source.load(whole, span)), whole, span)
 
 
 def write_pair_rows(module: Module, symbol: str) -> None:
@@ -48,7 +51,7 @@ def write_pair_rows(module: Module, symbol: str) -> None:
         with b.loop(b.begin, b.end) as row:
             source, result = b.buffer(0, F32).at(row * K), b.buffer(1, BF16).at(row * length)
             for k, span in b.vectors(0, K, F32, lanes=lanes):
-                result.store(to_narrow(b, source.load(k, span), BF16), k, span)
+                result.store(to_factor(b, source.load(k, span)), k, span)
             with b.loop(K, length) as k:
                 result.of(U16).store(0, k)
 
