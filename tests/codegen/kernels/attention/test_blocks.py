@@ -5,7 +5,8 @@ import pytest
 from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.kernels.attention.blocks import BLOCK_KEYS, AttentionParams, scratch_elements, together, write_attention
+from sardonyx.codegen.kernels.attention.block_params import BLOCK_KEYS, AttentionParams, scratch_elements, together
+from sardonyx.codegen.kernels.attention.blocks import write_attention
 from sardonyx.codegen.kernels.attention.scores import AttentionShape, Masking
 from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.codegen.run.jit import Engine

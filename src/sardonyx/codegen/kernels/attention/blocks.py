@@ -14,6 +14,9 @@ is a vector per 16 queries, never a fold across lanes. Blocks of keys follow one
 algorithm 1; Milakov and Gimelshein 2018 for the softmax): m grows, and what was summed so far is scaled by exp(old m - new m).
 The result is turned back as it is stored.
 
+Where less precision is asked for, both products are dot products of pairs of bfloat16: of two elements of a head for the scores, of
+two keys for the result. Keys and values are then rounded beforehand (`pairs`), queries and exponentials here.
+
 A query that sees no key gives zeros. One that meets NaN gives NaN. All sums are taken key by key in one order, block by block: the
 result of a query does not depend on its position, on other queries, on the batch or on the number of threads.
 """
@@ -26,136 +29,26 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from sardonyx.codegen.emit import mathlib
+from sardonyx.codegen.emit.bfloat_dots import dot2
 from sardonyx.codegen.emit.builder import Variable
-from sardonyx.codegen.emit.module import Address, Kernel, Module, float_word
+from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import F32, I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
+from sardonyx.codegen.kernels.attention.block_params import PARAMS, STATISTICS, param_of, scale_of
+from sardonyx.codegen.kernels.attention.pairs import pair_of_rows, pairs_of_row
 from sardonyx.codegen.kernels.attention.scores import AttentionShape, Masking, sum_with_sink
 from sardonyx.codegen.kernels.gemm import tiling
-from sardonyx.codegen.kernels.gemm_params import TASK_PRODUCTS
 from sardonyx.codegen.kernels.softmax import exp_of_difference
 from sardonyx.codegen.kernels.transpose import transpose_tile
-from sardonyx.codegen.target import Target
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["AttentionParams", "Strides", "scratch_elements", "together", "write_attention"]
-
-BLOCK_KEYS = 128
-"""Keys whose scores lie in the first-level cache together, beside the turned queries."""
-
-TASKS_PER_THREAD = 4
-"""How finely the blocks of queries are shared out."""
+__all__ = ["write_attention"]
 
 Q, K, V, Y, SCRATCH, MASK = range(6)
 """The buffers of the kernel, float32; the mask only where there is one, and behind all the sinks (H), where there are."""
 
 
-Strides = tuple[int, int, int]
-"""Elements from one batch, one head, one row (query or key) to the next; elements of a row lie in order."""
-
-
-@dataclass(frozen=True, slots=True)
-class AttentionParams:
-    """The sizes of one call: batch B, heads H of which `group` share keys and values, S queries, T keys, head sizes D and Dv."""
-
-    B: int
-    """Batch."""
-    H: int
-    """Heads of the queries."""
-    group: int
-    """How many of them share a head of keys and values."""
-    S: int
-    """Queries."""
-    T: int
-    """Keys."""
-    D: int
-    """Size of a head of queries and keys."""
-    Dv: int
-    """Size of a head of values."""
-    scale: float
-    """What the products are multiplied by."""
-    q: Strides
-    """Of the queries."""
-    k: Strides
-    """Of the keys."""
-    v: Strides
-    """Of the values."""
-    y: Strides
-    """Of the result."""
-    past: int = 0
-    """Keys before the first query's own: what a causal query sees besides."""
-    mask: tuple[int, int] = (0, 0)
-    """From one batch and one head of the (packed) mask to the next; 0 takes the same one."""
-
-    def words(self, target: Target, threads: int) -> list[int]:
-        """Return the parameters as the kernel reads them."""
-        wide, narrow = _blocks(target, self.S)
-        total = self.B * self.H * (wide + narrow)
-        pieces = -(-self.T // BLOCK_KEYS) or 1
-        unit = tiling(target).tiles[0][1][0]
-        block_keys = -(-self.T // (pieces * unit)) * unit
-        scratch = scratch_elements(target, self.D, self.Dv)
-        tasks = max(self.tasks(target, threads), 1)
-        return [
-            self.H,
-            self.group,
-            self.S,
-            self.T,
-            self.D,
-            self.Dv,
-            max(block_keys, 1),
-            wide,
-            wide + narrow,
-            total,
-            tasks,
-            together(threads),
-            scratch,
-            *self.q,
-            *self.k,
-            *self.v,
-            *self.y,
-            *self.mask,
-            self.past,
-            float_word(self.scale),
-        ]
-
-    def tasks(self, target: Target, threads: int) -> int:
-        """Return how many tasks it is: so many as have scratch memory, or a multiple where each would take long."""
-        products = self.B * self.H * self.S * self.T * (self.D + self.Dv)
-        rounds = -(-products // (together(threads) * TASK_PRODUCTS)) or 1
-        return min(self.B * self.H * sum(_blocks(target, self.S)), rounds * together(threads))
-
-
-_PARAMS = (
-    "H group S T D Dv block_keys wide blocks total tasks together scratch "
-    "q_batch q_head q_row k_batch k_head k_row v_batch v_head v_row y_batch y_head y_row mask_batch mask_head past"
-).split()
-
-
-def together(threads: int) -> int:
-    """Return the most tasks that run at a time; their numbers follow one another, and each has scratch memory of its own."""
-    return 1 if threads == 1 else TASKS_PER_THREAD * threads
-
-
-def scratch_elements(target: Target, D: int, Dv: int) -> int:
-    """Return how many elements of the scratch memory of one task."""
-    shape = tiling(target)
-    rows = _round_up(D, shape.lanes) + _round_up(Dv, shape.lanes) + _round_up(BLOCK_KEYS, shape.tiles[0][1][0]) + _STATISTICS
-    return rows * shape.panel
-
-
-def _blocks(target: Target, S: int) -> tuple[int, int]:
-    """Return how many blocks of a panel's width, and then of one vector, cover S queries."""
-    shape = tiling(target)
-    wide = S // shape.panel + (S % shape.panel > shape.panel // 2)
-    return wide, -(-max(S - wide * shape.panel, 0) // shape.lanes)
-
-
-def _round_up(number: int, unit: int) -> int:
-    return -(-number // unit) * unit
-
-
-_GREATEST, _NEXT, _SUM, _FACTOR, _STATISTICS = range(5)
+_GREATEST, _NEXT, _SUM, _FACTOR = range(STATISTICS)
 """Rows of what is known of each query: m, m with the block of keys at hand, l, and what the sums so far are to be multiplied by."""
 
 
@@ -204,7 +97,7 @@ class _Block:
         return self.vectors * self.lanes
 
     def param(self, name: str) -> Register:
-        return _param(self.b, name)
+        return param_of(self.b, name)
 
     @property
     def turned(self) -> Pointer:
@@ -233,10 +126,10 @@ def write_attention(module: Module, symbol: str, shape: AttentionShape) -> None:
     """Write the kernel `symbol`: buffers Q, K, V, Y, scratch memory of all tasks, the mask; parameters as in AttentionParams."""
     tiles = tiling(module.target)
     widths = (tiles.tiles[0][0], tiles.tiles[-1][0])
-    turns = _write_turn_in(module, f"{symbol}_in"), _write_turn_out(module, f"{symbol}_out")
+    turns = _write_turn_in(module, f"{symbol}_in", pairs=shape.in_pairs), _write_turn_out(module, f"{symbol}_out")
     parts = {vectors: _write_block(module, f"{symbol}_{vectors}", shape, vectors, *turns) for vectors in dict.fromkeys(widths)}
     with module.kernel(symbol) as b:
-        p = {name: _param(b, name) for name in _PARAMS}
+        p = {name: param_of(b, name) for name in PARAMS}
         with b.loop(b.begin, b.end) as task:
             scratch = b.buffer(SCRATCH, F32).at(task % p["together"] * p["scratch"])
             with b.loop(task * p["total"] // p["tasks"], (task + 1) * p["total"] // p["tasks"]) as number:
@@ -263,7 +156,7 @@ def _write_block(module: Module, symbol: str, shape: AttentionShape, vectors: in
     """Write all keys for one block of queries."""
     heights = next(heights for count, heights in tiling(module.target).tiles if count == vectors)
     scores = {height: _write_scores(module, f"{symbol}_scores{height}", shape, vectors, height) for height in heights}
-    values = {height: _write_values(module, f"{symbol}_values{height}", vectors, height) for height in heights}
+    values = {height: _write_values(module, f"{symbol}_values{height}", shape, vectors, height) for height in heights}
     with _part(module, symbol, vectors) as (b, block):
         with b.loop(0, block.width, block.lanes) as first:
             b.call_part(turn_in, block.q, block.turned.at(first), block.s + first, b.const(I64, block.width))
@@ -276,7 +169,7 @@ def _write_block(module: Module, symbol: str, shape: AttentionShape, vectors: in
             for height, (top, bottom) in _cover(heights, t, last):
                 with b.loop(top, bottom, height) as row:
                     _call(block, scores[height], row, t)
-            _exponentiate(block, last - t)
+            _exponentiate(block, last - t, pairs=shape.in_pairs)
             for height, (top, bottom) in _cover(heights, b.const(I64, 0), block.param("Dv")):
                 with b.loop(top, bottom, height) as column:
                     _call(block, values[height], column, t, last)
@@ -293,10 +186,6 @@ def _write_block(module: Module, symbol: str, shape: AttentionShape, vectors: in
                 b.const(I64, block.width),
             )
     return b
-
-
-def _param(b: Kernel, name: str) -> Register:
-    return b.param(_PARAMS.index(name))
 
 
 @contextlib.contextmanager
@@ -318,18 +207,24 @@ def _cover(heights: Sequence[int], first: Register, end: Register) -> Iterator[t
         first = last
 
 
-def _write_turn_in(module: Module, symbol: str) -> Kernel:
-    """Write scaled queries with D going down and queries along the lanes; behind the last query it is repeated.
+def _write_turn_in(module: Module, symbol: str, *, pairs: bool) -> Kernel:
+    """Write scaled queries with D going down, by pairs or not, and queries along the lanes; behind the last query it is repeated.
 
     Its arguments: Q, where the first goes, the number of the first, and elements from one row of the turned ones to the next.
     """
     with module.part(symbol, Address(F32, unique=False), Address(F32, unique=False), I64, I64) as b:
         q, turned = b.addresses
         first, width = b.arguments
-        lanes, last, stride = b.lanes(F32), _param(b, "S") - 1, _param(b, "q_row")
+        lanes, last, stride = b.lanes(F32), param_of(b, "S") - 1, param_of(b, "q_row")
         rows = [q.at(b.min(first + lane, last) * stride) for lane in range(lanes)]
-        scale = b.param_float(len(_PARAMS))
-        for d, span in _vectors(b, _param(b, "D")):
+        scale = scale_of(b)
+        if pairs:
+            with b.loop(0, (param_of(b, "D") + 1) // 2, lanes) as d:
+                words = [pairs_of_row(b, row, d * 2, param_of(b, "D"), scale) for row in rows]
+                for step, queries in enumerate(transpose_tile(words)):
+                    turned.store(queries, (d + step) * width, lanes)
+            return b
+        for d, span in _vectors(b, param_of(b, "D")):
             for step, queries in enumerate(transpose_tile([row.load(d, span) * scale for row in rows])):
                 turned.store(queries, (d + step) * width, lanes)
     return b
@@ -344,10 +239,10 @@ def _write_turn_out(module: Module, symbol: str) -> Kernel:
     with module.part(symbol, *[Address(F32, unique=False)] * 3, I64, I64) as b:
         sums, total, y = b.addresses
         rows, width = b.arguments
-        lanes, stride = b.lanes(F32), _param(b, "y_row")
+        lanes, stride = b.lanes(F32), param_of(b, "y_row")
         weight = total.load(0, lanes)
         inverse = 1.0 / b.select(weight.eq(0), 1.0, weight)
-        for d, span in _vectors(b, _param(b, "Dv")):
+        for d, span in _vectors(b, param_of(b, "Dv")):
             values = [sums.load((d + step) * width, lanes) * inverse for step in range(lanes)]
             for lane, value in enumerate(transpose_tile(values)):
                 with b.when(rows > lane):
@@ -389,7 +284,8 @@ def _write_scores(module: Module, symbol: str, shape: AttentionShape, vectors: i
         lanes, width, stride = block.lanes, block.width, block.param("k_row")
         keys = [block.k.at((row + i) * stride) for i in range(height)]
         sums = [b.variable(b.const(F32.vector(lanes), 0.0)) for _ in range(height * vectors)]
-        _accumulate(b, block.param("D"), sums, lambda d: [key.load(d) for key in keys], block.turned, width)
+        depth = (block.param("D") + 1) // 2 if shape.in_pairs else block.param("D")
+        _accumulate(b, depth, sums, lambda d: [key.load(d) for key in keys], block.turned, width, pairs=shape.in_pairs)
         next_greatest = block.statistic(_NEXT)
         greatest = [next_greatest.load(j, lanes) for j in range(0, width, lanes)]
         for place, total in enumerate(sums):
@@ -403,15 +299,30 @@ def _write_scores(module: Module, symbol: str, shape: AttentionShape, vectors: i
 
 
 def _accumulate(
-    b: Kernel, depth: Register, sums: Sequence[Variable], factors: Callable[[Register], list[Register]], panel: Pointer, width: int
+    b: Kernel,
+    depth: Register,
+    sums: Sequence[Variable],
+    factors: Callable[[Register], list[Register]],
+    panel: Pointer,
+    width: int,
+    *,
+    pairs: bool,
 ) -> None:
-    """Add factors(k)[i] * panel[k, j] to sums[i, j] for `depth` steps, in their order."""
-    lanes, vectors = sums[0].type.lanes, width // sums[0].type.lanes
+    """Add factors(k)[i] * panel[k, j], or the dot product of these pairs, to sums[i, j] for `depth` steps, in their order."""
+    lanes, vectors, add = sums[0].type.lanes, width // sums[0].type.lanes, _add_pairs if pairs else _add
     with b.loop(0, depth) as k:
         columns = [panel.load(k * width + j * lanes, lanes) for j in range(vectors)]
         for i, factor in enumerate(factors(k)):
             for total, column in zip(sums[i * vectors : (i + 1) * vectors], columns, strict=True):
-                total.set(b.fma(factor.splat(lanes), column, total.value))
+                total.set(add(b, total.value, factor.splat(lanes), column))
+
+
+def _add(b: Kernel, total: Register, factor: Register, column: Register) -> Register:
+    return b.fma(factor, column, total)
+
+
+def _add_pairs(b: Kernel, total: Register, factor: Register, column: Register) -> Register:
+    return dot2(b, total, factor, column)
 
 
 def _finish(block: _Block, shape: AttentionShape, score: Register, key: Register, j: int) -> Register:
@@ -437,8 +348,11 @@ def _mask(block: _Block, masking: Masking, key: Register, j: int) -> Register:
     return block.mask.load(place, block.lanes)
 
 
-def _exponentiate(block: _Block, keys: Register) -> None:
-    """Turn the scores of a block of keys to exp(score - m), add them to l, and say what the sums so far are to be multiplied by."""
+def _exponentiate(block: _Block, keys: Register, *, pairs: bool) -> None:
+    """Turn the scores of a block of keys to exp(score - m), add them to l, and say what the sums so far are to be multiplied by.
+
+    Where they go by `pairs`, two keys become one row of words; behind an odd one stands a zero.
+    """
     b, lanes, width = block.b, block.lanes, block.width
     subtracted, sums = [], []
     for j in range(0, width, lanes):
@@ -449,27 +363,43 @@ def _exponentiate(block: _Block, keys: Register) -> None:
         block.statistic(_FACTOR).store(factor, j, lanes)
         subtracted.append(finite)
         sums.append(b.variable(factor.like(0.0)))
-    with b.loop(0, keys) as row:
-        for j, (greatest, total) in enumerate(zip(subtracted, sums, strict=True)):
-            place = row * width + j * lanes
-            value = exp_of_difference(b, block.scores.load(place, lanes), greatest)
-            block.scores.store(value, place, lanes)
-            total.add(value)
+    columns = list(enumerate(zip(subtracted, sums, strict=True)))
+
+    def weight(row: Register, j: int, greatest: Register, total: Variable) -> Register:
+        value = exp_of_difference(b, block.scores.load(row * width + j * lanes, lanes), greatest)
+        total.add(value)
+        return value
+
+    if pairs:
+        with b.loop(0, keys // 2) as row:
+            for j, (greatest, total) in columns:
+                two = [weight(row * 2 + other, j, greatest, total) for other in range(2)]
+                block.scores.store(pair_of_rows(b, *two), row * width + j * lanes, lanes)
+        with b.when((keys & 1).ne(0)):
+            for j, (greatest, total) in columns:
+                last = weight(keys - 1, j, greatest, total)
+                block.scores.store(pair_of_rows(b, last, last.like(0.0)), keys // 2 * width + j * lanes, lanes)
+    else:
+        with b.loop(0, keys) as row:
+            for j, (greatest, total) in columns:
+                block.scores.store(weight(row, j, greatest, total), row * width + j * lanes, lanes)
     for j, total in enumerate(sums):
         before, factor = (block.statistic(row).load(j * lanes, lanes) for row in (_SUM, _FACTOR))
         block.statistic(_SUM).store(b.fma(before, factor, total.value), j * lanes, lanes)
 
 
-def _write_values(module: Module, symbol: str, vectors: int, height: int) -> Kernel:
+def _write_values(module: Module, symbol: str, shape: AttentionShape, vectors: int, height: int) -> Kernel:
     """Add the values of the keys [first, last), `height` of their elements from `column` on, to the result so far."""
     with _part(module, symbol, vectors, I64, I64, I64) as (b, block):
         column, first, last = b.arguments[1:]
         lanes, width, stride = block.lanes, block.width, block.param("v_row")
-        values = block.v.at(first * stride + column)
+        start, steps = (first // 2, (last - first + 1) // 2) if shape.in_pairs else (first, last - first)
+        values = block.v.at(start * stride + column)
         places = [(column + i) * width + j for i in range(height) for j in range(0, width, lanes)]
         factors = [block.statistic(_FACTOR).load(j, lanes) for j in range(0, width, lanes)]
         sums = [b.variable(b.const(F32.vector(lanes), 0.0)) for _ in places]
-        _accumulate(b, last - first, sums, lambda t: [values.load(t * stride + i) for i in range(height)], block.scores, width)
+        factors_at = lambda t: [values.load(t * stride + i) for i in range(height)]  # noqa: E731
+        _accumulate(b, steps, sums, factors_at, block.scores, width, pairs=shape.in_pairs)
         for n, (place, total) in enumerate(zip(places, sums, strict=True)):
             block.sums.store(b.fma(block.sums.load(place, lanes), factors[n % vectors], total.value), place, lanes)
     return b

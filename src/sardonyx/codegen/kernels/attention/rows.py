@@ -31,7 +31,7 @@ from sardonyx.codegen.emit.module import Address, Kernel, Module, float_word
 from sardonyx.codegen.emit.narrow import from_narrow
 from sardonyx.codegen.emit.types import F32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
-from sardonyx.codegen.kernels.attention.blocks import Strides
+from sardonyx.codegen.kernels.attention.block_params import Strides
 from sardonyx.codegen.kernels.attention.scores import AttentionShape, Masking, sum_with_sink
 from sardonyx.codegen.kernels.gemm_params import CHAIN
 from sardonyx.codegen.kernels.softmax import exp_of_difference

@@ -38,13 +38,17 @@ class AttentionShape:
     """Where positive, scores become softcap * tanh(score / softcap) before the mask."""
     has_sink: bool = False
     """Whether the softmax of each head has one more score, whose value is zero."""
+    in_pairs: bool = False
+    """Whether products are of pairs of bfloat16."""
 
     @property
     def name(self) -> str:
         """It as a part of a symbol."""
         cap = f"cap{float_word(self.softcap):x}" if self.softcap > 0 else ""
         masking = self.masking.value + ("bool" if self.replaces else "")
-        return "_".join(part for part in (masking, "causal" * self.is_causal, cap, "sink" * self.has_sink) if part)
+        return "_".join(
+            part for part in (masking, "causal" * self.is_causal, cap, "sink" * self.has_sink, "bf16x2" * self.in_pairs) if part
+        )
 
 
 def sum_with_sink(b: Function, total: Register, greatest: Register, sink: Register) -> Register:

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I64, Type
-from sardonyx.codegen.kernels.attention.blocks import AttentionParams, scratch_elements, together, write_attention
+from sardonyx.codegen.kernels.attention.block_params import AttentionParams, scratch_elements, together
+from sardonyx.codegen.kernels.attention.blocks import write_attention
 from sardonyx.codegen.kernels.attention.scores import AttentionShape
 from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.codegen.target import Target
@@ -28,12 +29,14 @@ from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.attention_few import Few, FewHeads, Rows, RowStrides, attend_few
 from sardonyx.providers.cpu.kernels.attention_mask import NO_WINDOW, Mask, check_mask, ends_of_keys, lower_mask, seen_mask
 from sardonyx.providers.cpu.kernels.attention_narrow import widened
+from sardonyx.providers.cpu.kernels.attention_pairs import PairedHeads, as_attention_pairs
 from sardonyx.providers.cpu.kernels.gather import GatherSpec
 from sardonyx.providers.cpu.kernels.reshape import OrderSpec, ViewSpec
 from sardonyx.providers.cpu.kernels.slice import SplitSpec
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, index_type, shape_of
-from sardonyx.providers.cpu.precision import FLOAT32
+from sardonyx.providers.cpu.pairs import multiplies_pairs
+from sardonyx.providers.cpu.precision import BFLOAT16, FLOAT32
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 from sardonyx.providers.cpu.strided import StridedDim, copy_region, dense_strides
@@ -354,7 +357,11 @@ def _attend_many(
 ) -> None:
     """Add the step that attends by blocks of queries."""
     q, v = call.q, call.v
-    shape = AttentionShape(mask.masking, call.is_causal, mask.replaces, call.softcap, bool(sinks))
+    in_pairs = multiplies_pairs(low)
+    if in_pairs:
+        heads = PairedHeads(call.q.batch, call.k.count, call.scores[3], (call.k.size, call.v.size))
+        operands = as_attention_pairs(low, group.node, operands, heads, unless=mask.is_by_rows)
+    shape = AttentionShape(mask.masking, call.is_causal, mask.replaces, call.softcap, bool(sinks), in_pairs)
     symbol = low.kernel(AttentionKernel(shape))
     strides = [strides for _, strides in (*operands, result)]
     scratch = low.temporary(DataType.FLOAT, (together(low.threads), scratch_elements(low.target, q.size, v.size)))
@@ -379,8 +386,16 @@ def _attend_many(
         return params.words(low.target, low.threads), params.tasks(low.target, low.threads)
 
     buffers = [*(buffer for buffer, _ in operands), result[0], scratch, *mask.buffers, *sinks]
+    precision = BFLOAT16 if in_pairs else FLOAT32
     low.step(
-        group, symbol, buffers, writes=[3, 4], plan=plan, together=together(low.threads), unless=mask.is_by_rows, precision=FLOAT32
+        group,
+        symbol,
+        buffers,
+        writes=[3, 4],
+        plan=plan,
+        together=together(low.threads),
+        unless=mask.is_by_rows,
+        precision=precision,
     )
 
 
