@@ -18,6 +18,7 @@ from sardonyx.cancellation import (
     Flag,
     check_cancelled,
     checked,
+    checked_blocks,
     current_cancellation,
     holding,
     limited_to,
@@ -200,3 +201,23 @@ def test_a_flag_ends_a_limited_part() -> None:
                 check_cancelled()
     finally:
         reset_cancellation(token)
+
+
+@pytest.mark.parametrize("count", [0, 1, 4096, 4097, 10_000])
+def test_blocks_are_the_items_in_order(count: int) -> None:
+    """None is left out, none comes twice, and few come as they are."""
+    items = list(range(count))
+    blocks = list(checked_blocks(items))
+    assert [item for block in blocks for item in block] == items
+    assert (blocks[0] is items) == (count <= 4096)
+
+
+def test_work_in_blocks_is_ended_between_them() -> None:
+    """Each block but the last few items asks anew."""
+    flag = Flag()
+    blocks = checked_blocks(range(10_000))
+    with ended_by(flag):
+        next(blocks)
+        flag.set(True)
+        with pytest.raises(RunTerminated):
+            next(blocks)

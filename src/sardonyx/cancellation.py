@@ -18,7 +18,7 @@ import functools
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType
 from typing import TypeAlias, TypeVar
 
@@ -30,6 +30,7 @@ __all__ = [
     "Flag",
     "check_cancelled",
     "checked",
+    "checked_blocks",
     "current_cancellation",
     "holding",
     "limited_to",
@@ -45,6 +46,7 @@ _Item = TypeVar("_Item")
 
 CHECKED_EACH = 64
 """How many nodes, or other items of a graph, are gone through between two checks."""
+_BLOCK_ITEMS = 4096
 _NEVER = (1 << 63) - 1
 _PATIENCE_SECONDS = 0.03
 
@@ -139,6 +141,16 @@ def checked(items: Iterable[_Item]) -> Iterator[_Item]:
         if not number % CHECKED_EACH:
             check_cancelled()
         yield item
+
+
+def checked_blocks(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
+    """Yield slices of `items`, for work of some microseconds on each item; raises as `check_cancelled` between them."""
+    if len(items) <= _BLOCK_ITEMS:
+        yield items
+        return
+    for start in range(0, len(items), _BLOCK_ITEMS):
+        check_cancelled()
+        yield items[start : start + _BLOCK_ITEMS]
 
 
 def set_cancellation(cancellation: Cancellation | None) -> contextvars.Token[Cancellation | None]:

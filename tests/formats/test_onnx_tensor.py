@@ -180,6 +180,14 @@ def test_sparse_tensors_become_dense(indices: np.ndarray, dims: list[int], expec
     assert found.numpy().tolist() == expected
 
 
+@pytest.mark.parametrize("indices", [np.zeros(0, np.int64), np.zeros((0, 2), np.int64)], ids=["flat", "by dimension"])
+@pytest.mark.parametrize("dims", [[2, 3], [2, 0]])
+def test_a_sparse_tensor_may_have_no_values(indices: np.ndarray, dims: list[int]) -> None:
+    """All its elements are zero, if there are any."""
+    found = densified(READER.read_sparse(sparse(np.zeros(0, np.float32), indices, dims)))
+    assert found.numpy().tolist() == np.zeros(dims).tolist()
+
+
 @pytest.mark.parametrize(
     ("proto", "message"),
     [

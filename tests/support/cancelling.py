@@ -26,6 +26,27 @@ def ended_by(flag: Flag) -> Iterator[Cancellation]:
         reset_cancellation(token)
 
 
+class Counted(Cancellation):
+    """Ends nothing, and counts how often it is asked."""
+
+    count = 0
+
+    def check(self) -> None:
+        """Count."""
+        self.count += 1
+
+
+def checks_of(work: Callable[[], object]) -> int:
+    """Return how often a piece of work asks whether it is to end."""
+    counted = Counted(Flag(), functools.partial(RunTerminated, "terminated"))
+    token = set_cancellation(counted)
+    try:
+        work()
+    finally:
+        reset_cancellation(token)
+    return counted.count
+
+
 @contextlib.contextmanager
 def after(seconds: float, act: Callable[[], object]) -> Iterator[None]:
     """Call `act` in another thread, `seconds` after the block began."""

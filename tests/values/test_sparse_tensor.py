@@ -90,3 +90,17 @@ def test_values_have_one_dimension() -> None:
     """A column of them is none, as in onnxruntime."""
     with pytest.raises(ort.InvalidArgument, match=r"a list of one dimension, got the shape \(3, 1\)"):
         ort.SparseTensor.sparse_coo_from_numpy([3, 3], VALUES.reshape(-1, 1), np.array([1, 6, 8]))
+
+
+@pytest.mark.parametrize("shape", [[1] * 70, [-1]], ids=["rank", "negative"])
+def test_no_shape_that_no_tensor_has(shape: list[int]) -> None:
+    """Ranks above the limit are refused when the tensor is made."""
+    with pytest.raises(ort.InvalidArgument, match="at most 64 sizes"):
+        ort.SparseTensor.sparse_coo_from_numpy(shape, VALUES[:0], np.zeros(0, np.int64))
+
+
+def test_a_dense_array_that_memory_does_not_hold_is_refused() -> None:
+    """A few values may lie in a shape that takes more than any machine has."""
+    made = ort.SparseTensor.sparse_coo_from_numpy([1 << 40, 1 << 40], VALUES, np.array([[0, 0], [1, 1], [2, 2]]))
+    with pytest.raises(ort.InvalidArgument, match="no dense array"):
+        made.to_dense()

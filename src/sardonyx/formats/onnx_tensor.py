@@ -164,7 +164,7 @@ class TensorReader:
             expected = f"[{values.size}] or [{values.size}, {len(shape)}]"
             raise InvalidGraph(f"{what}: its indices have the shape {list(indices.shape)}; expected {expected}")
         limits = np.array([math.prod(shape)] if len(indices.shape) == 1 else shape, np.int64)
-        places = indices.numpy().reshape(values.size, -1)
+        places = indices.numpy()
         if places.size and ((places < 0) | (places >= limits)).any():
             raise InvalidGraph(f"{what}: an index lies outside the shape")
         return SparseTensor(values, indices, shape)

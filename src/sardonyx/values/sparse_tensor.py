@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
 
 from sardonyx import errors
+from sardonyx.arguments import as_index, as_list
+from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.values.device import CPU, OrtDevice
@@ -120,7 +123,7 @@ class SparseTensor:
             raise InvalidArgument(
                 f"coo_indices of {count} values have the shape ({count},) or ({count}, {len(shape)}), got {indices.shape}"
             )
-        limits = int(np.prod(shape)) if indices.ndim == 1 else np.array(shape)
+        limits = math.prod(shape) if indices.ndim == 1 else np.array(shape)
         if count and bool(((indices < 0) | (indices >= limits)).any()):
             raise InvalidArgument(f"coo_indices lie outside of the dense shape {shape}")
         return cls._made(shape, values, SparseCooView(indices), ort_device)
@@ -170,10 +173,18 @@ class SparseTensor:
         return SparseTensor.sparse_coo_from_numpy(array.shape, array.ravel()[places], places)
 
     def to_dense(self) -> Array:
-        """Return a dense array; raises NotImplemented for the block form."""
+        """Return a dense array.
+
+        Raises:
+            NotImplemented: it is of the block form.
+            InvalidArgument: there is not the memory for it.
+        """
         if isinstance(self._view, SparseBlockSparseView):
             raise errors.NotImplemented("a block-sparse tensor cannot be made dense: its indices have no meaning of their own")
-        dense: Array = np.zeros(self._shape, self._values.dtype)
+        try:
+            dense: Array = np.zeros(self._shape, self._values.dtype)
+        except (ValueError, MemoryError) as error:
+            raise InvalidArgument(f"no dense array of the shape {self._shape} can be allocated: {error}") from error
         flat = self._values.ravel()
         if isinstance(self._view, SparseCsrView):
             counts = np.diff(self._view.outer())
@@ -245,7 +256,7 @@ def _read_only(array: Array) -> Array:
 
 
 def _checked_shape(shape: Sequence[int]) -> tuple[int, ...]:
-    sizes = tuple(int(size) for size in shape)
-    if any(size < 0 for size in sizes):
-        raise InvalidArgument(f"a dense shape has no negative size, got {sizes}")
+    sizes = tuple(as_index("dense_shape", size) for size in as_list("dense_shape", shape))
+    if any(size < 0 for size in sizes) or len(sizes) > LIMITS.rank:
+        raise InvalidArgument(f"a dense shape has at most {LIMITS.rank} sizes, none of them negative, got {sizes}")
     return sizes

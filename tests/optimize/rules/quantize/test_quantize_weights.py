@@ -8,7 +8,7 @@ from sardonyx.optimize.rules.quantize.quantize_weights import QUANTIZE_BIAS, QUA
 CALLS = {"Conv": ("1,3,5,5", "2,3,3,3"), "ConvTranspose": ("1,3,5,5", "3,2,3,3"), "Gemm": ("4,6", "6,2")}
 
 
-def text(call="Conv", stored="float", kind="uint8", attributes="", scale="0.1", step="0.1", outputs="y", more=""):
+def text(call="Conv", stored="float", kind="uint8", attributes="", scale="0.1", step="0.1", outputs="y", more="", fed=""):
     shape, weights = CALLS[call]
     w = (
         f"f: float[{weights}] = ... 7"
@@ -16,8 +16,9 @@ def text(call="Conv", stored="float", kind="uint8", attributes="", scale="0.1", 
         else f"""w: int8[{weights}] = ... 7 ws: float[] = 0.05 wz: int8[] = 0
         f = DequantizeLinear(w, ws, wz)"""
     )
-    return f"""graph(x: uint8[{shape}]) -> ({outputs}) {{ xs: float[] = {scale} xz: uint8[] = 3
-        {w} b: float[2] = [0.5, -1.0] ys: float[] = {step}
+    bias = "" if fed else "b: float[2] = [0.5, -1.0]"
+    return f"""graph(x: uint8[{shape}]{fed}) -> ({outputs}) {{ xs: float[] = {scale} xz: uint8[] = 3
+        {w} {bias} ys: float[] = {step}
         yz: {kind}[] = 128 xd = DequantizeLinear(x, xs, xz) c = {call}(xd, f, b) {attributes} q = QuantizeLinear(c, ys, yz)
         y = DequantizeLinear(q, ys, yz) {more} }}"""
 
@@ -44,6 +45,7 @@ def test_biases_become_integers(call):
         (QUANTIZE_WEIGHTS, {"stored": "int8"}, "no match"),
         (QUANTIZE_WEIGHTS, {"kind": "int16"}, "y is int16"),
         (QUANTIZE_WEIGHTS, {"outputs": "y, v", "more": "v = Neg(f)"}, "have other users"),
+        (QUANTIZE_WEIGHTS, {"fed": ", b: float[2]"}, "the bias is no constant"),
         (QUANTIZE_BIAS, {"stored": "float"}, "no match"),
         (QUANTIZE_BIAS, {"stored": "int8", "outputs": "y, v", "more": "v = Neg(b)"}, "has other users"),
         (QUANTIZE_BIAS, {"stored": "int8", "call": "Gemm", "attributes": "{beta = 2.0}"}, "the bias is scaled"),

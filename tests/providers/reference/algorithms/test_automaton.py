@@ -6,8 +6,10 @@ import re
 import threading
 
 import pytest
+from support.cancelling import ended_by
 
-from sardonyx.errors import InvalidArgument
+from sardonyx.cancellation import Flag
+from sardonyx.errors import InvalidArgument, RunTerminated
 from sardonyx.providers.reference.algorithms.automaton import Automaton, Chain, Choice, Edge, EdgeKind, One, Piece, Repeat
 
 A, B = One(re.compile("a")), One(re.compile("b"))
@@ -93,3 +95,14 @@ def test_threads_share_an_automaton() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize("text", ["a" * 100_000, "b" * 100_000], ids=["matches", "does not"])
+def test_long_texts_are_left_when_the_run_is_to_end(text: str) -> None:
+    """Matching and searching ask between some thousands of characters."""
+    automaton = Automaton(Chain((Repeat(A, 0, None), Repeat(B, 0, None), A)))
+    with ended_by(Flag(True)):
+        with pytest.raises(RunTerminated):
+            automaton.fullmatch(text)
+        with pytest.raises(RunTerminated):
+            automaton.search(text)

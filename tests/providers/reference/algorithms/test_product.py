@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from support.cancelling import ended_by
 
-from sardonyx.errors import InvalidArgument
+from sardonyx.cancellation import Flag
+from sardonyx.errors import InvalidArgument, RunTerminated
 from sardonyx.providers.reference.algorithms.product import check_product, multiply
 
 RNG = np.random.default_rng(0)
@@ -28,6 +30,30 @@ def test_multiply_is_numpy_matmul(dtype, shapes):
     y = multiply(a, b)
     assert (y.dtype, y.shape) == (dtype, np.matmul(a, b).shape)
     np.testing.assert_allclose(y, np.matmul(a, b), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "dtype"),
+    [
+        (((700, 600), (600, 700)), np.float32),
+        (((3, 2, 400, 300), (2, 300, 400)), np.float64),
+        (((40, 30, 30), (40, 30, 300)), np.int64),
+        (((2, 1, 90, 400), (3, 400, 300)), np.int32),
+        (((300, 900), (900, 400)), np.complex64),
+    ],
+)
+def test_long_products_in_parts_are_whole(shapes, dtype):
+    """Rows of one matrix, and matrices of a stack, meet at the right places."""
+    a, b = ((RNG.standard_normal(shape) * 9).astype(dtype) for shape in shapes)
+    np.testing.assert_allclose(multiply(a, b), np.matmul(a, b), rtol=1e-3, atol=0.1)
+
+
+@pytest.mark.parametrize("shapes", [((1 << 15, 1), (1, 1 << 14)), ((9, 1 << 14, 1), (9, 1, 1 << 13))])
+def test_long_products_hear_that_they_are_to_end(shapes):
+    """They ask between two parts."""
+    a, b = (np.zeros(shape, np.float32) for shape in shapes)
+    with ended_by(Flag(True)), pytest.raises(RunTerminated):
+        multiply(a, b)
 
 
 def test_views_multiply_as_their_copies_do():

@@ -3,6 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from support.cancelling import checks_of
 from support.run_op import run_op
 
 from sardonyx.errors import InvalidArgument
@@ -181,6 +182,14 @@ def test_cumulative_sum_refuses_an_axis_that_is_not_there():
         run_op("CumSum", np.zeros(3), np.array(1))
     with pytest.raises(InvalidArgument, match=r"shape \(2,\)"):
         run_op("CumSum", np.zeros(3), np.array([0, 0]))
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((9_000_000,), 0), ((3, 3_000_000), 1), ((3_000_000, 3), 0)])
+def test_long_cumulative_sums_are_made_in_parts(shape, axis):
+    """Each goes on where the one before ended, bit for bit, and they ask whether the run is to end."""
+    x = np.random.default_rng(0).standard_normal(shape, np.float32)
+    np.testing.assert_array_equal(run_op("CumSum", x, np.array(axis)), np.add.accumulate(x, axis))
+    assert checks_of(lambda: run_op("CumSum", x, np.array(axis))) >= 3
 
 
 @pytest.mark.parametrize("length", [127, 128, 129, 10_007, 65_536])

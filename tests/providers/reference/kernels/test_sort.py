@@ -3,6 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from support.cancelling import checks_of
 from support.run_op import run_op
 
 from sardonyx.errors import InvalidArgument
@@ -161,3 +162,12 @@ def test_unique_of_many_equal_numbers(count):
     expected = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
     for found, wanted in zip(run_op("Unique", x, outputs=4), expected, strict=True):
         assert (found == wanted).all()
+
+
+def test_unique_of_many_strings():
+    """As np.unique orders them; it asks whether the run is to end."""
+    x = np.random.default_rng(0).integers(0, 60_000, 100_000).astype(str).astype(object)
+    expected = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    for found, wanted in zip(run_op("Unique", x, outputs=4), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    assert checks_of(lambda: run_op("Unique", x, outputs=4)) >= 40

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.cancelling import checks_of
 from support.run_op import run_op
 
 from sardonyx.errors import InvalidArgument
@@ -113,3 +114,21 @@ def test_tf_idf_rejects_attributes_that_do_not_fit(change):
     """An unknown mode, an empty range of lengths, a wrong number of indexes or weights, an output beyond all memory."""
     with pytest.raises(InvalidArgument):
         run_op("TfIdfVectorizer", np.array([[5, 6]]), **(TOKENS | {"mode": "TF", "max_skip_count": 0} | change))
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "attributes"),
+    [
+        ("StringConcat", 2, {}),
+        ("StringSplit", 1, {}),
+        ("StringSplit", 1, {"delimiter": "-"}),
+        ("StringNormalizer", 1, {"case_change_action": "LOWER"}),
+        ("RegexFullMatch", 1, {"pattern": "[a-z]+"}),
+    ],
+)
+def test_many_strings_are_left_when_the_run_is_to_end(operator, inputs, attributes):
+    """It is asked for between some thousands of them."""
+    asked = [
+        checks_of(lambda count=count: run_op(operator, *[words(*["Ab-c"] * count)] * inputs, **attributes)) for count in (1, 20_000)
+    ]
+    assert asked[1] >= asked[0] + 4

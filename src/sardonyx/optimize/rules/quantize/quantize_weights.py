@@ -10,6 +10,7 @@ prefer quantized operators, and only there.
 
 Left alone:
     weights and biases that are no constants of float32, or have other users
+    weights beside a bias that is no constant
     x and the result of other types than int8 and uint8, or with scales by axis
     a bias whose steps would go beyond int32, or under a beta other than 1
 """
@@ -53,6 +54,9 @@ def _check_weights(match: Match) -> str | None:
     w = match.tensor("w")
     if w is None or w.dtype is not DataType.FLOAT or match["w"].use_count > 1:
         return "the weights are not float, or have other users"
+    b = match.get("b")
+    if b is not None and b.constant is None and (b.producer is None or b.producer.op_type != "DequantizeLinear"):
+        return "the bias is no constant, so that the operator stays one of floats"
     return bytes_reason(match, "x", "y") or (None if np.isfinite(w.numpy()).all() else "the weights are not finite")
 
 

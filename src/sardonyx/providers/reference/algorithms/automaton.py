@@ -11,12 +11,15 @@ import dataclasses
 import enum
 import re
 
+from sardonyx.cancellation import check_cancelled, checked
 from sardonyx.errors import InvalidArgument
 
 __all__ = ["Automaton", "Chain", "Choice", "Edge", "EdgeKind", "One", "Piece", "Repeat"]
 
 _MOST_INSTRUCTIONS = 200_000
 """Counted repeats multiply a pattern; larger ones are refused."""
+_CHECKED_CHARACTERS = 1 << 14
+"""How many characters are read between two checks of whether the run is to end."""
 _STEPS_PER_CHARACTER = 8
 """How many characters a search may read for each one of the text before it follows all beginnings together."""
 _MOST_KEPT = 1_000_000
@@ -115,13 +118,15 @@ class Automaton:
     def fullmatch(self, text: str) -> bool:
         """Return whether the whole of `text` matches."""
         state = self._first
-        for character in text:
-            found = state.after.get(character)
-            if found is None:
-                found = self._advance(state, character)
-            if not found.waiting:
-                return False
-            state = found
+        for start in range(0, len(text), _CHECKED_CHARACTERS):
+            check_cancelled()
+            for character in text[start : start + _CHECKED_CHARACTERS]:
+                found = state.after.get(character)
+                if found is None:
+                    found = self._advance(state, character)
+                if not found.waiting:
+                    return False
+                state = found
         return self._is_match(state, "")
 
     def search(self, text: str, start: int = 0) -> tuple[int, int] | None:
@@ -133,6 +138,8 @@ class Automaton:
         steps, most = 0, _STEPS_PER_CHARACTER * (len(text) - start + 1)
         begins_at_once = not self._looks_around and not self._is_match(self._first, "")
         for first in range(start, len(text) + 1):
+            if not first % _CHECKED_CHARACTERS:
+                check_cancelled()
             if begins_at_once and not self._may_begin(text[first : first + 1]):
                 continue
             end, taken = self._longest(text, first)
@@ -153,6 +160,8 @@ class Automaton:
         state = self._state((self._start,), text[first - 1 : first]) if self._looks_around else self._first
         end = None
         for place in range(first, len(text)):
+            if not place % _CHECKED_CHARACTERS:
+                check_cancelled()
             if self._is_match(state, text[place]):
                 end = place
             state = state.after.get(text[place]) or self._advance(state, text[place])
@@ -175,7 +184,7 @@ class Automaton:
         """
         waiting: dict[int, int] = {}
         best: tuple[int, int] | None = None
-        for place in range(start, len(text) + 1):
+        for place in checked(range(start, len(text) + 1)):
             if best is None:
                 waiting.setdefault(self._start, place)
             before, after = text[place - 1 : place], text[place : place + 1]

@@ -12,6 +12,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.providers.reference.algorithms.convolve import convolve
+from sardonyx.providers.reference.algorithms.product import matmul_in_parts
 from sardonyx.providers.reference.algorithms.window import PlacedWindow
 
 __all__ = ["convolve_integers", "multiply_integers"]
@@ -23,7 +24,7 @@ def multiply_integers(a: Array, b: Array) -> Array:
     """Return the int32 product of a (..., M, K) and b (..., K, N), integer arrays of at most 17 bits; leading axes broadcast."""
     step = _exact_terms(a, b)
     a, b = a.astype(np.float32), b.astype(np.float32)
-    return _accumulate(a.shape[-1], step, lambda terms: np.matmul(a[..., terms], b[..., terms, :]))
+    return _accumulate(a.shape[-1], step, lambda terms: matmul_in_parts(a[..., terms], b[..., terms, :]))
 
 
 def convolve_integers(x: Array, w: Array, group: int, window: PlacedWindow) -> Array:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.ops.forest import MEMBER, Forest
@@ -31,7 +32,10 @@ def leaves_of(forest: Forest, rows: Array) -> Array:
     if forest.feature_count > F:
         raise InvalidArgument(f"the input has {F} features, but a node tests feature {forest.feature_count - 1}")
     block = max(1, _WALKERS // max(1, len(forest.roots)))
-    parts = [_walk(forest, rows[start : start + block]) for start in range(0, max(N, 1), block)]
+    parts = []
+    for start in range(0, max(N, 1), block):
+        check_cancelled()
+        parts.append(_walk(forest, rows[start : start + block]))
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.dimensions import check_output_size
 
-__all__ = ["check_product", "multiply"]
+__all__ = ["check_product", "matmul_in_parts", "multiply"]
 
 
 def check_product(a: Array, b: Array) -> None:
@@ -38,9 +41,40 @@ def multiply(a: Array, b: Array) -> Array:
     if a.dtype.kind == "f":
         a, b = _readable(a), _readable(b)
     if a.ndim > 2 and b.ndim == 2 and a.size > 0 and a.flags.c_contiguous:
-        rows: Array = np.matmul(a.reshape(-1, a.shape[-1]), b)
+        rows = matmul_in_parts(a.reshape(-1, a.shape[-1]), b)
         return rows.reshape(*a.shape[:-1], b.shape[1])
-    return np.asarray(np.matmul(a, b))
+    return matmul_in_parts(a, b)
+
+
+def matmul_in_parts(a: Array, b: Array) -> Array:
+    """Return numpy.matmul(a, b), some rows or matrices at a time where it takes long; ends where the run is to end."""
+    most = _MOST_PRODUCTS if a.dtype.kind == b.dtype.kind == "f" else _MOST_PLAIN_PRODUCTS
+    if a.size * b.size <= most or min(a.ndim, b.ndim) < 2:
+        return np.asarray(np.matmul(a, b))
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    y = np.empty((*batch, a.shape[-2], b.shape[-1]), np.result_type(a, b))
+    _fill(np.broadcast_to(a, (*batch, *a.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:])), y, most)
+    return y
+
+
+_MOST_PRODUCTS = 1 << 28
+"""How many products of elements BLAS sums up between two checks: about 10 ms."""
+_MOST_PLAIN_PRODUCTS = 1 << 23
+"""The same of NumPy's own loops."""
+
+
+def _fill(a: Array, b: Array, y: Array, most: int) -> None:
+    """Write the product of a (…, M, K) and b (…, K, N) into y (…, M, N), about `most` products of elements at a time."""
+    own = math.prod(y.shape[1:]) * a.shape[-1]
+    if y.ndim > 2 and own > most:
+        for place in range(len(y)):
+            _fill(a[place], b[place], y[place], most)
+        return
+    step = max(1, most // max(own, 1))
+    for start in range(0, len(y), step):
+        check_cancelled()
+        part = slice(start, start + step)
+        np.matmul(a[part], b if y.ndim == 2 else b[part], out=y[part])
 
 
 def _readable(x: Array) -> Array:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 
@@ -95,6 +96,7 @@ def attend(query: Array, key: Array, value: Array, scoring: Scoring) -> Attended
     key_t = key.swapaxes(2, 3)
     with np.errstate(over="ignore", invalid="ignore"):
         for b, m, s in _blocks(B, M, group, S, T, query.dtype.itemsize):
+            check_cancelled()
             _attend_block(
                 scaled[b, m, :, s],
                 key_t[b, m],

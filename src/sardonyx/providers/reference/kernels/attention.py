@@ -14,6 +14,7 @@ import numpy as np
 from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.errors import InvalidArgument
 from sardonyx.ops.views.attention import Attention
+from sardonyx.providers.reference.algorithms.product import matmul_in_parts
 from sardonyx.providers.reference.algorithms.rotary import look_up, rotate
 from sardonyx.providers.reference.algorithms.scaled_dot_product import (
     ScoreOutput,
@@ -116,13 +117,13 @@ def flex_attention(
     precision = _read_precision(softmax_precision) or dtype
     factor = dtype.type(_default_scale(D) if scale is None else scale)
     grouped = (query.astype(dtype, copy=False) * factor).reshape(B, M, N // M * S, D)
-    scores = np.matmul(grouped, key.astype(dtype, copy=False).swapaxes(2, 3)).reshape(B, N, S, T)
+    scores = matmul_in_parts(grouped, key.astype(dtype, copy=False).swapaxes(2, 3)).reshape(B, N, S, T)
     scores = _modify("score_mod", score_mod, scores.astype(precision, copy=False))
     probabilities = scores.astype(np.float64 if precision == np.float64 else np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
         softmax_in_place(probabilities)
     probabilities = _modify("prob_mod", prob_mod, probabilities.astype(precision, copy=False)).astype(dtype, copy=False)
-    y: Array = np.matmul(probabilities.reshape(B, M, N // M * S, T), value.astype(dtype, copy=False))
+    y = matmul_in_parts(probabilities.reshape(B, M, N // M * S, T), value.astype(dtype, copy=False))
     return y.reshape(B, N, S, value.shape[3]).astype(query.dtype, copy=False)
 
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.ops.views.conv import Conv
@@ -45,6 +46,7 @@ def deform_conv(
     y = np.zeros((x.shape[0], w.shape[0], *window.output), wide.dtype)
     if y.size:
         for image in range(x.shape[0]):
+            check_cancelled()
             factors = None if mask is None else widen(mask[image])
             columns = _columns(wide[image], widen(offset[image]), factors, offset_group, window)
             products = np.matmul(weights, columns.reshape(group, weights.shape[2], -1))

@@ -9,6 +9,7 @@ import numpy as np
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.memo import remembered
+from sardonyx.providers.reference.algorithms.product import matmul_in_parts
 from sardonyx.providers.reference.algorithms.scores import as_rows, label_array, logistic, post_transformed, regressed, two_columns
 from sardonyx.providers.reference.registry import Call, kernel
 
@@ -31,7 +32,7 @@ def _linear(rows: Array, coefficients: Array, intercepts: Array, targets: int) -
             f"{coefficients.size} coefficients and {intercepts.size} intercepts for {targets} targets of {rows.shape[1]} features; "
             f"expected {targets * rows.shape[1]} and {targets}"
         )
-    scores: Array = rows @ coefficients.reshape(targets, -1).T
+    scores = matmul_in_parts(rows, coefficients.reshape(targets, -1).T)
     return scores + intercepts if intercepts.size else scores
 
 
@@ -91,7 +92,7 @@ def _kernel_values(rows: Array, vectors: Array, kernel_type: str, params: Array)
         raise InvalidArgument(f"the input has {rows.shape[1]} features, the support vectors have {vectors.shape[1]}")
     gamma, offset, degree = (float(value) for value in (params[:3] if params.size >= 3 else np.zeros(3)))
     x, v = rows.astype(np.float64), vectors.astype(np.float64)
-    dots: Array = x @ v.T
+    dots = matmul_in_parts(x, v.T)
     if kernel_type == "RBF":
         distances = (x * x).sum(axis=1)[:, None] + (v * v).sum(axis=1) - 2 * dots
         near: Array = np.exp(-gamma * np.maximum(distances, 0))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled, checked
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.ops.views.pool import Norm, Pool
@@ -147,6 +148,7 @@ def _slide_axis(x: Array, axis: int, window: PlacedWindow, combine: np.ufunc, ne
     else:
         y = np.full((*x.shape[: axis + 2], output, *x.shape[axis + 3 :]), neutral, x.dtype)
     for inside, source in taps:
+        check_cancelled()
         target = y[(*before, inside)]
         combine(target, x[(*before, source)], out=target)
     return y
@@ -156,7 +158,7 @@ def _reduce_windows(x: Array, axis: int, window: PlacedWindow, combine: np.ufunc
     """Combine window by window along an axis that has fewer of them than taps."""
     size, dilation = x.shape[axis + 2], window.dilations[axis]
     parts = []
-    for output in range(window.output[axis]):
+    for output in checked(range(window.output[axis])):
         start = output * window.strides[axis] - window.begins[axis]
         stop = start + (window.kernel[axis] - 1) * dilation + 1
         first = start if start >= 0 else start % dilation
@@ -192,6 +194,7 @@ def _max_with_indices(x: Array, window: PlacedWindow, counts_by_column: bool) ->
     index = np.zeros(best.shape, np.int64)
     found = np.zeros(window.output, np.bool_)
     for taps in np.ndindex(*window.kernel):
+        check_cancelled()
         pairs = [_tap_slices(size, window, axis, tap) for axis, (size, tap) in enumerate(zip(spatial, taps, strict=True))]
         inside, source = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
         whole = (slice(None), slice(None))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array, DataType, is_float, is_integer
 from sardonyx.errors import InvalidArgument
 from sardonyx.ops.views.inputs import COMPUTED
@@ -24,6 +25,8 @@ __all__ = ["ReduceFunction", "arg_extreme", "cumulate"]
 
 _LONG_SLICE = 64
 """From so many elements on, running results are made a slice at a time."""
+_PART_ELEMENTS = 1 << 22
+"""How many running results are made between two checks of whether the run is to end."""
 
 ReduceFunction = Callable[[Array, tuple[int, ...]], Array]
 """Reduces an array in its compute type over axes, which it keeps with size 1; of an integer it may return float64."""
@@ -209,12 +212,28 @@ def cumulate(ufunc: np.ufunc, neutral: int) -> KernelFunction:
 def _accumulate(ufunc: np.ufunc, source: Array, axis: int, out: Array) -> None:
     """Fill `out` with the running results along `axis`: a slice at a time where slices are long, which is vectorised."""
     if math.prod(source.shape[axis + 1 :]) < _LONG_SLICE:
-        ufunc.accumulate(source, axis=axis, out=out)
+        _accumulate_parts(ufunc, source, axis, out)
         return
     slices, results = np.moveaxis(source, axis, 0), np.moveaxis(out, axis, 0)
     results[:1] = slices[:1]
     for before, item, result in zip(results, slices[1:], results[1:], strict=False):
+        check_cancelled()
         ufunc(before, item, out=result)
+
+
+def _accumulate_parts(ufunc: np.ufunc, source: Array, axis: int, out: Array) -> None:
+    """Fill `out` with the running results along `axis`, some of them at a time; each continues the one before."""
+    length = source.shape[axis]
+    step = max(1, _PART_ELEMENTS * length // max(1, source.size))
+    for start in range(0, length, step):
+        check_cancelled()
+        places = (slice(None),) * axis + (slice(start, start + step),)
+        part = source[places]
+        if start:
+            first = (slice(None),) * axis + (0,)
+            part = part.copy()
+            part[first] = ufunc(out[(*first[:-1], start - 1)], part[first])
+        ufunc.accumulate(part, axis=axis, out=out[places])
 
 
 def _slices(rank: int, axis: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:

@@ -16,6 +16,7 @@ import numpy as np
 from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.algorithms.product import matmul_in_parts
 from sardonyx.providers.reference.algorithms.rnn_activation import choose_activations
 from sardonyx.providers.reference.algorithms.rnn_cell import Cell, GruCell, LstmCell, RnnCell
 from sardonyx.providers.reference.registry import Call, kernel
@@ -330,7 +331,7 @@ def _run_ragged(problem: _Problem, d: int, cell: Cell, y: Array) -> Array:
 def _project(problem: _Problem, d: int, x: Array) -> Array:
     """Return X W^T plus the biases that need no hidden state: (T, N, gates x H)."""
     T, N, features = x.shape
-    projected: Array = np.matmul(x.reshape(T * N, features), problem.weights[d].T)
+    projected = matmul_in_parts(x.reshape(T * N, features), problem.weights[d].T)
     if problem.bias is not None:
         projected += problem.bias[d]
     return projected.reshape(T, N, projected.shape[1])

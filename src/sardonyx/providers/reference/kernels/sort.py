@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 
-from sardonyx.cancellation import check_cancelled
+from sardonyx.cancellation import check_cancelled, checked, checked_blocks
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.dimensions import as_float, as_int, normalize_axis
@@ -92,6 +95,25 @@ def _distinct(rows: Array) -> tuple[Array, Array]:
     return firsts, ranks
 
 
+def _text_ranks(texts: Sequence[str]) -> Array:
+    """Return the place of each text among the distinct ones in order."""
+    distinct = {text for block in checked_blocks(texts) for text in block}
+    places = {text: place for place, text in enumerate(checked(_ordered(list(distinct))))}
+    return np.fromiter((places[text] for block in checked_blocks(texts) for text in block), np.int64, len(texts))
+
+
+_SORTED_AT_ONCE = 1 << 15
+"""How many texts are sorted between two checks of whether the run is to end."""
+
+
+def _ordered(texts: Sequence[str]) -> Iterable[str]:
+    parts = []
+    for start in range(0, len(texts), _SORTED_AT_ONCE):
+        check_cancelled()
+        parts.append(sorted(texts[start : start + _SORTED_AT_ONCE]))
+    return parts[0] if len(parts) == 1 else heapq.merge(*parts)
+
+
 @kernel("Unique", since=11)
 def unique(_node: Call, data: Array, *, axis: int | None = None, sorted: int = 1) -> tuple[Array, Array, Array, Array]:
     """List distinct elements (or slices along `axis`), their first positions, each entry's place among them, and counts.
@@ -104,7 +126,7 @@ def unique(_node: Call, data: Array, *, axis: int | None = None, sorted: int = 1
     if rows.dtype.kind not in "biufcO":
         rows = rows.astype(np.float32)
     elif rows.dtype.kind == "O":
-        rows = np.unique(rows, return_inverse=True)[1].reshape(rows.shape)
+        rows = _text_ranks(rows.reshape(-1).tolist()).reshape(rows.shape)
     firsts, ranks = _distinct(rows)
     if not sorted:
         order = np.argsort(firsts)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from sardonyx.cancellation import checked_blocks
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
@@ -37,13 +38,20 @@ def string_concat(_node: Call, x: Array, y: Array) -> Array:
         raise InvalidArgument(f"shapes {x.shape} and {y.shape} do not broadcast to each other") from error
     check_output_size(shape, 8)
     _check_length(math.prod(shape), x, y)
-    result = np.empty(shape, object)
-    return np.add(x, y, out=result)
+    result = np.empty(math.prod(shape), object)
+    left, right = (np.broadcast_to(part, shape).reshape(-1) for part in (x, y))
+    for places in checked_blocks(range(result.size)):
+        block = slice(places.start, places.stop)
+        np.add(left[block], right[block], out=result[block])
+    return result.reshape(shape)
 
 
 def _check_length(count: int, *parts: Array) -> None:
     """Refuse `count` joined strings beyond `LIMITS.tensor_bytes`: joined with itself again and again, a short one is long."""
-    total = sum(sum(map(len, part.reshape(-1).tolist())) * (count // max(1, part.size)) for part in parts)
+    total = 0
+    for part in parts:
+        length = sum(sum(map(len, texts)) for texts in checked_blocks(part.reshape(-1).tolist()))
+        total += length * (count // max(1, part.size))
     if total > LIMITS.tensor_bytes:
         raise InvalidArgument(
             f"the joined strings would have {total} characters; at most {LIMITS.tensor_bytes} are allowed: check their lengths, "
@@ -90,8 +98,8 @@ def string_normalizer(
     if stopwords:
         compared: Callable[[str], str] = str if is_case_sensitive else lower
         dropped = set(map(compared, stopwords))
-        words = [word for word in words if compared(word) not in dropped]
-    result = [*map(change, words)] or [""]
+        words = [word for block in checked_blocks(words) for word in block if compared(word) not in dropped]
+    result = [text for block in checked_blocks(words) for text in map(change, block)] or [""]
     return _strings(result, (-1,) if x.ndim == 1 else (1, -1))
 
 
@@ -102,15 +110,15 @@ def string_split(_node: Call, x: Array, *, delimiter: str = "", maxsplit: int | 
     An empty string has no parts. ONNX StringSplit-20.
     """
     most = -1 if maxsplit is None else maxsplit
-    texts = x.reshape(-1).tolist()
+    texts = checked_blocks(x.reshape(-1).tolist())
     if delimiter:
-        parts = [text.split(delimiter, most) if text else [] for text in texts]
+        parts = [text.split(delimiter, most) if text else [] for block in texts for text in block]
     else:
-        parts = [text.strip().split(None, most) for text in texts]
+        parts = [text.strip().split(None, most) for block in texts for text in block]
     counts = np.array([len(found) for found in parts], np.int64)
     longest = int(counts.max(initial=0))
     check_output_size((*x.shape, longest), 8)
-    padded = [part for found in parts for part in (*found, *[""] * (longest - len(found)))]
+    padded = [part for block in checked_blocks(parts) for found in block for part in (*found, *[""] * (longest - len(found)))]
     return _strings(padded, (*x.shape, longest)), counts.reshape(x.shape)
 
 

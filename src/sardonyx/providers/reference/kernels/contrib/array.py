@@ -11,6 +11,7 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.ir.attribute import AttributeValue
 from sardonyx.providers.reference.algorithms.dimensions import check_output_size, normalize_axis
 from sardonyx.providers.reference.algorithms.precision import widen
+from sardonyx.providers.reference.algorithms.product import matmul_in_parts
 from sardonyx.providers.reference.kernels.delegate import run_standard
 from sardonyx.providers.reference.registry import Call, kernel
 
@@ -151,7 +152,7 @@ def cdist(call: Call, a: Array, b: Array, *, metric: str = "sqeuclidean") -> Arr
         )
     check_output_size((len(a), len(b)), a.itemsize)
     norms = np.square(a).sum(axis=1)[:, None] + np.square(b).sum(axis=1)
-    squared = np.maximum(norms - 2 * np.matmul(a, b.T), 0)
+    squared = np.maximum(norms - 2 * matmul_in_parts(a, b.T), 0)
     return np.asarray(finish(squared), a.dtype)
 
 

@@ -16,6 +16,7 @@ from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.beam_cache import choose_rows, follow_beams, used_keys, write_back
 from sardonyx.providers.reference.algorithms.padding_mask import read_padding_mask
+from sardonyx.providers.reference.algorithms.product import matmul_in_parts
 from sardonyx.providers.reference.algorithms.rotary import rotate
 from sardonyx.providers.reference.algorithms.scaled_dot_product import (
     ScoreOutput,
@@ -61,7 +62,7 @@ def microsoft_attention(
         raise InvalidArgument(f"input has shape {x.shape} and weights {weights.shape}; expected (B, S, I) and (I, Q + K + V)")
     dtype = _computing_type(x)
     B, S, features = x.shape
-    projected = np.matmul(x.reshape(B * S, features).astype(dtype, copy=False), weights.astype(dtype, copy=False))
+    projected = matmul_in_parts(x.reshape(B * S, features).astype(dtype, copy=False), weights.astype(dtype, copy=False))
     if bias is not None:
         expect_broadcast("bias", bias, weights.shape[1:])
         projected += bias.astype(dtype, copy=False)

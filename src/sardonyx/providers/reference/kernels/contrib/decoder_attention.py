@@ -14,6 +14,7 @@ from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.beam_cache import choose_rows, follow_beams, used_keys, write_back
 from sardonyx.providers.reference.algorithms.precision import widen
+from sardonyx.providers.reference.algorithms.product import matmul_in_parts
 from sardonyx.providers.reference.algorithms.scaled_dot_product import ScoreOutput, Scoring, attend, expect_broadcast
 from sardonyx.providers.reference.kernels.contrib.attention import merge_heads, split_heads
 from sardonyx.providers.reference.registry import Call, kernel
@@ -100,7 +101,7 @@ def decoder_masked_self_attention(
             f"input has shape {x.shape}, weights {weights.shape} and past {past.shape}; expected (B, 1, I), (I, Q + K + V) and "
             "(2, B, N, P, D)"
         )
-    projected = np.matmul(widen(x), widen(weights)) + widen(bias)
+    projected = matmul_in_parts(widen(x), widen(weights)) + widen(bias)
     y, keys, values = decoder_masked_multi_head_attention(
         call,
         projected,

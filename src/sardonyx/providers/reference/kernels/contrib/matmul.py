@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir.attribute import AttributeValue
@@ -212,6 +213,7 @@ def matmul_n_bits(
     packed = b.reshape(N, blocks, block_size * bits // 8)
     step = max(1, _BLOCK_ELEMENTS // max(1, blocks * block_size))
     for start in range(0, N, step):
+        check_cancelled()
         part = slice(start, min(N, start + step))
         zero_part = None if zero is None else zero[part]
         if len(rows) <= _FEW_ROWS and groups is None and bits in BITS:

@@ -8,6 +8,7 @@ from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.ops.views.quantize import BNB4_VALUES
 from sardonyx.providers.reference.algorithms.precision import widen
+from sardonyx.providers.reference.algorithms.product import matmul_in_parts
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = ["code_values", "matmul_bnb4"]
@@ -53,5 +54,5 @@ def matmul_bnb4(
     weights = _VALUES[quant_type][codes]
     weights *= np.repeat(widen(absmax).reshape(-1), min(block_size, N * K))[: N * K]
     matrix = weights.reshape(N, K)
-    y = np.matmul(widen(a), matrix.T if transB else matrix)
+    y = matmul_in_parts(widen(a), matrix.T if transB else matrix)
     return np.asarray(y).astype(a.dtype, copy=False)

@@ -17,6 +17,7 @@ from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.packed_weights import BITS, unpack
 from sardonyx.providers.reference.algorithms.precision import widen
+from sardonyx.providers.reference.algorithms.product import matmul_in_parts
 from sardonyx.providers.reference.kernels.delegate import run_standard
 from sardonyx.providers.reference.registry import Call, kernel
 
@@ -64,7 +65,7 @@ class _Layer:
         weights = self.weights(expert)
         if weights.ndim != 2 or weights.shape[1] != x.shape[1]:
             raise InvalidArgument(f"an expert's weights have shape {weights.shape}; its input has {x.shape[1]} elements")
-        y: Array = np.matmul(x, weights.T)
+        y = matmul_in_parts(x, weights.T)
         if self.bias is not None:
             if self.bias.ndim != 2 or self.bias.shape[0] <= expert or self.bias.shape[1] != len(weights):
                 raise InvalidArgument(f"a bias has shape {self.bias.shape}; expected (experts, {len(weights)})")

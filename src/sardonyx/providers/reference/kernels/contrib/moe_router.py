@@ -11,6 +11,7 @@ from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.dimensions import check_output_size
 from sardonyx.providers.reference.algorithms.precision import quiet, require_floats, widen
+from sardonyx.providers.reference.algorithms.product import matmul_in_parts
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = ["moe_group_router"]
@@ -79,8 +80,7 @@ def _project(tokens: Array, weight: Array) -> Array:
     if width == 0 or width % _FEATURE_BLOCK:
         raise InvalidArgument(f"projection_weight has {width} features; expected a positive multiple of {_FEATURE_BLOCK}")
     check_output_size((len(tokens), len(weight)), 4)
-    projected: Array = widen(tokens) @ widen(weight).T
-    return projected
+    return matmul_in_parts(widen(tokens), widen(weight).T)
 
 
 def _check_counts(experts: int, top_k: int, n_group: int, topk_group: int, group_topk: int) -> None:
