@@ -52,6 +52,7 @@ from sardonyx.session.run_options import RunOptions
 from sardonyx.session.values import ModelMetadata, NodeArg
 
 if TYPE_CHECKING:
+    from sardonyx import capi as capi
     from sardonyx.capi.session_io_binding import SessionIOBinding
     from sardonyx.custom_ops.definition import Site as OperatorSite
     from sardonyx.custom_ops.expression import expression_op
@@ -254,7 +255,10 @@ _MODULES["OperatorSite"] = ("custom_ops.definition", "Site")
 
 
 def __getattr__(name: str) -> object:
-    """Return a name of `_LATER`; raises AttributeError for another."""
+    """Return a name of `_LATER`, or the package `capi`; raises AttributeError for another."""
+    if name == "capi":
+        with without_fork():
+            return importlib.import_module("sardonyx.capi")
     if name not in _MODULES:
         raise AttributeError(f"module 'sardonyx' has no attribute {name!r}")
     module, own = _MODULES[name]

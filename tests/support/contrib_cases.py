@@ -73,6 +73,7 @@ GatedDeltaNet(q: float[4, 1, 2] | k: float[4, 1, 2] | v: float[4, 2, 3] | c: int
 GatedRMSNorm(x: float[2, 4] | s: float[2] | g: float[2, 4])
 GatherBlockQuantized(x: uint8[3, 8] | i: int64[2] | s: float[3, 1]) block_size = 16
 GatherND({_ROW} | i: int64[2, 2])
+GatherPacked(x: uint8[3, 36] | i: int64[2]) packed_type = 2, K = 64, output_dtype = 1
 Gelu({_ROW})
 GridSample(x: float[1, 2, 3, 3] | g: float[1, 2, 2, 2]) mode = "bilinear", align_corners = 1
 GroupQueryAttention(q: float[1, 2, 8] | {_CACHE} | s: int32[1] | t: int32[]) num_heads = 2, kv_num_heads = 1

@@ -66,7 +66,7 @@ FAMILIES: dict[str, str] = {
     "contrib/projection": "MatMulNBitsMlp MatMulNBitsQkv",
     "contrib/qlinear": "QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul "
     "QLinearSigmoid QLinearSoftmax QLinearWhere",
-    "contrib/quantize": "GatherBlockQuantized",
+    "contrib/quantize": "GatherBlockQuantized GatherPacked",
     "contrib/rnn": "AttnLSTM DynamicQuantizeLSTM",
     "contrib/string": "Tokenizer",
     "contrib/text": "BifurcationDetector MurmurHash3 SampleOp WordConvEmbedding",

@@ -95,6 +95,7 @@ GatedRMSNorm(X:T scale:T gate:T) -> Y:T | activation:STRING='silu' epsilon:FLOAT
 GatherBlockQuantized(data:T1 indices:Tind scales:T2 zero_points:T1?) -> output:T2 | gather_axis:INT=0 quantize_axis:INT=1
   block_size:INT=128 bits:INT=4
 GatherND(data:T indices:Tind) -> output:T |
+GatherPacked(data:tensor(uint8) indices:Tind) -> output:T2 | packed_type:INT! output_dtype:INT=16 K:INT!
 Gelu(X:T) -> Y:T |
 GreedySearch(input_ids:I max_length:I min_length:I? repetition_penalty:T? vocab_mask:I? prefix_vocab_mask:I? attention_mask:I?)
   -> sequences:I | eos_token_id:INT! pad_token_id:INT! decoder_start_token_id:INT=-1 no_repeat_ngram_size:INT=0 model_type:INT=0

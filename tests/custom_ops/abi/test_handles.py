@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sardonyx.custom_ops.abi.handles import drop, find, keep
+from sardonyx.custom_ops.abi.handles import FIXED_BELOW, drop, find, keep, keep_fixed
 from sardonyx.errors import InvalidArgument
 
 
@@ -28,3 +28,11 @@ def test_null_is_refused() -> None:
     """It is no object of any kind."""
     with pytest.raises(InvalidArgument, match="NULL"):
         find(None, str)
+
+
+def test_a_fixed_number_outlives_releases() -> None:
+    """Machine code gives it again and again."""
+    keep_fixed(FIXED_BELOW - 8, "fixed")
+    drop(FIXED_BELOW - 8)
+    assert find(FIXED_BELOW - 8, str) == "fixed"
+    assert keep("text") >= FIXED_BELOW

@@ -6,10 +6,11 @@ import ctypes
 
 import numpy as np
 import pytest
-from support.ort_api import ask
+from support.ort_api import ask, call
 
 from sardonyx.custom_ops.abi.frame import Frame
 from sardonyx.custom_ops.abi.native import FALLBACKS, native_functions
+from sardonyx.custom_ops.abi.statuses import raise_status
 from sardonyx.custom_ops.abi.table import filled_functions
 from sardonyx.custom_ops.abi.values import blank_value, make_value
 from sardonyx.dtypes import DataType
@@ -56,8 +57,6 @@ def test_types_and_shapes_are_read(owned: bool) -> None:
     dims = (ctypes.c_int64 * 2)()
     assert ask("GetTensorElementType", info, out=ctypes.c_int32) == DataType.FLOAT
     assert (ask("GetDimensionsCount", info), ask("GetTensorShapeElementCount", info)) == (2, 6)
-    from support.ort_api import call
-
     assert call("GetDimensions", info, ctypes.byref(dims), 2) in (None, 0)
     assert list(dims) == [2, 3]
     call("ReleaseTensorTypeAndShapeInfo", info)
@@ -67,3 +66,36 @@ def test_strings_have_no_data() -> None:
     """The error comes from Python."""
     with pytest.raises(InvalidArgument, match="use GetStringTensorContent"):
         ask("GetTensorMutableData", make_value(np.array(["a"], object)).address)
+
+
+@pytest.mark.parametrize("name", sorted(set(native_functions()[1]) - {"ReleaseTensorTypeAndShapeInfo"}))
+def test_null_is_an_error_not_a_crash(name: str) -> None:
+    """NULL for what is asked, and for everything else, gives a status; so does NULL for where the answer goes."""
+    given = _frame()
+    place = given.address if name.startswith("KernelContext") else given.inputs[0].address  # type: ignore[union-attr]
+    for first in (0, place):
+        status = call(name, first, 0, 2 if first and name == "GetDimensions" else 0, 0, 0)
+        with pytest.raises(InvalidArgument, match="NULL"):
+            raise_status(status, name)
+
+
+def test_null_for_the_dimensions_of_an_output_is_an_error() -> None:
+    """Where it has any: a scalar needs none."""
+    frame = _frame()
+    with pytest.raises(InvalidArgument, match="NULL for the 2 dimensions of output 0"):
+        ask("KernelContext_GetOutput", frame.address, 0, 0, 2)
+    assert ask("KernelContext_GetOutput", frame.address, 0, 0, 0) != 0
+
+
+def test_a_scalar_has_no_dimensions_to_write() -> None:
+    """NULL is then right: an empty vector of C++ has no address."""
+    value = make_value(np.zeros((), np.float32))
+    assert call("GetDimensions", value.address, 0, 0) in (None, 0)
+
+
+def test_the_status_for_null_lasts() -> None:
+    """It is one for all calls, whoever releases it."""
+    for _ in range(2):
+        status = call("GetTensorElementType", 0, 0)
+        call("ReleaseStatus", ctypes.c_void_p(status))
+        assert call("GetErrorCode", ctypes.c_void_p(status), returns=ctypes.c_int) == 2

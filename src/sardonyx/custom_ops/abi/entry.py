@@ -18,9 +18,9 @@ from sardonyx import errors
 from sardonyx.custom_ops.abi.statuses import note_failure, status_of
 from sardonyx.errors import describe
 
-__all__ = ["INT32", "INT64", "POINTER", "SIZE", "Entry", "entry", "make_callback", "unfilled"]
+__all__ = ["INT32", "INT64", "POINTER", "SIZE", "UINT32", "Entry", "entry", "make_callback", "unfilled"]
 
-POINTER, SIZE, INT32, INT64 = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int32, ctypes.c_int64
+POINTER, SIZE, INT32, INT64, UINT32 = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int32, ctypes.c_int64, ctypes.c_uint32
 
 Function = Callable[..., object]
 """Takes and returns what ctypes converts, by its signature."""

@@ -11,12 +11,14 @@ from typing import TypeVar
 
 from sardonyx.errors import InvalidArgument
 
-__all__ = ["drop", "find", "keep"]
+__all__ = ["FIXED_BELOW", "drop", "find", "keep", "keep_fixed"]
 
 _Kind = TypeVar("_Kind")
 
+FIXED_BELOW = 0x1000
+"""The numbers below are those of `keep_fixed`."""
 _OBJECTS: dict[int, object] = {}
-_NUMBERS = itertools.count(0x1000, 16)
+_NUMBERS = itertools.count(FIXED_BELOW, 16)
 
 
 def keep(thing: object) -> int:
@@ -24,6 +26,11 @@ def keep(thing: object) -> int:
     handle = next(_NUMBERS)
     _OBJECTS[handle] = thing
     return handle
+
+
+def keep_fixed(handle: int, thing: object) -> None:
+    """Let a number that machine code gives stand for `thing` until the process ends."""
+    _OBJECTS[handle] = thing
 
 
 def find(handle: int | None, kind: type[_Kind]) -> _Kind:
@@ -36,5 +43,6 @@ def find(handle: int | None, kind: type[_Kind]) -> _Kind:
 
 
 def drop(handle: int | None) -> None:
-    """Forget a handle; one that is unknown or NULL is passed over."""
-    _OBJECTS.pop(handle or 0, None)
+    """Forget a handle; one that is fixed, unknown or NULL is passed over."""
+    if handle is not None and handle >= FIXED_BELOW:
+        _OBJECTS.pop(handle, None)

@@ -18,6 +18,7 @@ from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import host_target
 from sardonyx.custom_ops.abi.chain import CHAIN_WORDS, FIRST, LAST, STATUS, STEP_WORDS, RunChain, run_in_python
 from sardonyx.custom_ops.abi.frame import HEADER_WORDS, MADE
+from sardonyx.custom_ops.abi.statuses import NULL_STATUS
 from sardonyx.custom_ops.abi.values import COUNT, DATA, DIMS, OWNED, PRESENT, RANK, TYPE
 from sardonyx.custom_ops.abi.values import FALLBACKS as FALLBACKS_WORD
 from sardonyx.disk_cache import shared_cache
@@ -54,6 +55,7 @@ def native_functions() -> tuple[object, dict[str, int], RunChain]:
         module = Module(engine.target)
         for name, (arguments, write) in _WRITERS.items():
             with module.function(f"ort_{name}", *arguments, returns=I64, export=True) as b:
+                _refuse_null(b, name)
                 write(b)
                 b.give(b.const(I64, 0))
         with module.function(_RUN, _PLAIN, returns=I64, export=True) as b:
@@ -64,6 +66,17 @@ def native_functions() -> tuple[object, dict[str, int], RunChain]:
         return None, {}, run_in_python
     run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(engine.address(_RUN))
     return engine, {name: engine.address(f"ort_{name}") for name in _WRITERS}, run
+
+
+def _refuse_null(b: Function, name: str) -> None:
+    """Give a status where what is asked, or where the answer goes, is NULL; a release takes it, and a scalar has no dimensions."""
+    if name == "ReleaseTensorTypeAndShapeInfo":
+        return
+    first, last = (_as_word(b, b.addresses[place]).eq(0) for place in (0, -1))
+    if name == "GetDimensions":
+        last = last & (b.arguments[0] > 0)
+    with b.when(first | last):
+        b.give(b.const(I64, NULL_STATUS))
 
 
 def _call_python(b: Function, table: Pointer, name: str, *arguments: Register) -> None:
@@ -105,7 +118,7 @@ def _output(b: Function) -> None:
     index, count = b.arguments
     table = context.load_pointer(_CONTEXT_FALLBACKS, I64)
     arguments = context, index, dims, count, out
-    with b.when((index < 0) | (index >= context.load(1))):
+    with b.when((index < 0) | (index >= context.load(1)) | ((count > 0) & _as_word(b, dims).eq(0))):
         _call_python(b, table, "KernelContext_GetOutput", *arguments)
     place = index + context.load(0) + HEADER_WORDS
     with b.when(context.load(place).eq(0)):

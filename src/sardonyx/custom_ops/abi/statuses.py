@@ -7,10 +7,10 @@ import dataclasses
 import threading
 
 from sardonyx import errors
-from sardonyx.custom_ops.abi.handles import drop, find, keep
+from sardonyx.custom_ops.abi.handles import drop, find, keep, keep_fixed
 from sardonyx.errors import SardonyxError, describe
 
-__all__ = ["Status", "make_status", "note_failure", "raise_failures", "raise_status", "status_of"]
+__all__ = ["NULL_STATUS", "Status", "make_status", "note_failure", "raise_failures", "raise_status", "status_of"]
 
 _CODES: dict[int, type[SardonyxError]] = {
     1: errors.Fail,
@@ -42,9 +42,16 @@ class Status:
     """What it says, in UTF-8 and ended by a zero byte, in memory that lives as long as the status."""
 
 
+NULL_STATUS = 0x800
+"""The handle of the status that machine code gives where a library passes NULL for what there must be."""
+
+
 def make_status(code: int, text: str) -> int:
     """Return the handle of a new status, which its receiver releases."""
     return keep(Status(code, ctypes.create_string_buffer(text.encode("utf-8", "replace"))))
+
+
+keep_fixed(NULL_STATUS, Status(2, ctypes.create_string_buffer(b"the library gave NULL for a value, a kernel context or a result")))
 
 
 def status_of(error: BaseException) -> int:

@@ -50,7 +50,7 @@ _VALUES: dict[int, HostValue] = {}
 class HostValue:
     """Python's side of a block of words."""
 
-    __slots__ = ("address", "array", "container", "dims", "dtype", "encoded", "keeps", "shape", "symbols", "words")
+    __slots__ = ("address", "array", "container", "dims", "dtype", "encoded", "has_shape", "keeps", "shape", "symbols", "words")
 
     def __init__(self, words: Any, *, owned: bool) -> None:
         """Take over `words`, SLOT_WORDS of c_int64 (Any: ctypes arrays have no common class), and make its address known."""
@@ -65,6 +65,8 @@ class HostValue:
         """The names of unknown dimensions, "" for none."""
         self.encoded: list[bytes] | None = None
         self.dims: object = None
+        self.has_shape = True
+        """Whether its number of dimensions is known, of a type."""
         self.keeps: object = None
         words[DIMS], words[OWNED], words[FALLBACKS] = self.address + 8 * HEAD_WORDS, int(owned), fallback_table()
         _VALUES[self.address] = self

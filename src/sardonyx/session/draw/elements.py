@@ -211,6 +211,7 @@ _READERS: dict[tuple[str, int], Callable[[_Call], Elements]] = {
     ("GatherND", 1): _coordinates,
     ("ScatterND", 1): _coordinates,
     ("GatherBlockQuantized", 1): _rows(0, 0),
+    ("GatherPacked", 1): _rows(0),
     ("ArrayFeatureExtractor", 1): _rows(0, -1),
     ("OneHot", 0): _classes,
     ("OneHot", 1): _within(_FEW, _FEW),

@@ -41,5 +41,5 @@ class ConfigEntries:
     def _get(self, key: str) -> str:
         if as_text("key", key) not in self._entries:
             known = ", ".join(sorted(self._entries)) or "none"
-            raise InvalidArgument(f"SessionOptions does not have configuration with key: {key}; added so far: {known}")
+            raise InvalidArgument(f"{type(self).__name__} does not have configuration with key: {key}; added so far: {known}")
         return self._entries[key]

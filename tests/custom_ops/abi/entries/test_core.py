@@ -58,3 +58,9 @@ def test_messages_become_trace_events() -> None:
     assert ask("Logger_GetLoggingSeverityLevel", LOGGER, out=ctypes.c_int32) == 2
     text = ctypes.c_char_p(b"text")
     raise_status(call("Logger_LogMessage", LOGGER, ctypes.c_int(3), text, text, ctypes.c_int(7), text), "log")
+
+
+def test_what_is_not_there_is_null() -> None:
+    """Experimental functions, and training: libraries ask and go without."""
+    assert call("GetExperimentalFunction", ctypes.c_char_p(b"OrtApi_New_SinceV99")) is None
+    assert call("GetTrainingApi", ctypes.c_uint32(1)) is None

@@ -48,3 +48,17 @@ def test_memory_infos_are_compared_and_read() -> None:
     call("ReleaseMemoryInfo", one)
     call("ReleaseMemoryInfo", CPU_INFO)
     assert ctypes.string_at(ask("MemoryInfoGetName", CPU_INFO)) == b"Cpu"
+
+
+def test_memory_infos_of_a_vendor_are_read() -> None:
+    """The second form has the vendor, the kind of device and who may read its memory."""
+    numbers = [ctypes.c_int(value) for value in (1, 0x10DE, 2, 5)]
+    info = ask("CreateMemoryInfo_V2", ctypes.c_char_p(b"Device"), *numbers, 0, ctypes.c_int(0))
+    assert ask("MemoryInfoGetId", info, out=ctypes.c_int32) == 2
+    assert call("MemoryInfoGetVendorId", info, returns=ctypes.c_uint32) == 0x10DE
+    assert call("MemoryInfoGetDeviceMemType", info, returns=ctypes.c_int32) == 5
+    device = ctypes.c_int32(9)
+    call("MemoryInfoGetDeviceType", info, ctypes.byref(device))
+    assert device.value == 1
+    assert ask("CompareMemoryInfo", info, CPU_INFO, out=ctypes.c_int32) == -1
+    call("ReleaseMemoryInfo", info)

@@ -9,6 +9,8 @@ import pytest
 from support.custom_sites import site_of
 from support.ort_api import ask, call
 
+from sardonyx.custom_ops.abi.entries.core import Registration
+from sardonyx.custom_ops.abi.entries.memory import default_allocator
 from sardonyx.custom_ops.abi.handles import keep
 from sardonyx.custom_ops.abi.node_info import NodeInfo
 from sardonyx.custom_ops.abi.statuses import raise_status
@@ -59,3 +61,15 @@ def test_a_kernel_reads_the_config_entries_of_its_session() -> None:
 def test_the_build_names_sardonyx() -> None:
     """The text begins as onnxruntime's."""
     assert call("GetBuildInfoString", returns=ctypes.c_char_p).startswith(b"ORT Build Info: sardonyx")
+
+
+def test_a_library_reads_the_config_entries_when_it_registers() -> None:
+    """All of them, as pairs."""
+    assert pairs_of(ask("GetSessionOptionsConfigEntries", keep(Registration({"a": "1"}, [])))) == {b"a": b"1"}
+
+
+def test_the_allocator_counts_nothing() -> None:
+    """It has no statistics, as onnxruntime's without an arena."""
+    assert pairs_of(ask("AllocatorGetStats", default_allocator())) == {}
+    with pytest.raises(InvalidArgument, match="an allocator of its own"):
+        ask("AllocatorGetStats", 1234)

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from support.ort_api import ask, call
 
+from sardonyx.custom_ops.abi.entries.kernels import info_of_type
 from sardonyx.custom_ops.abi.entries.memory import CPU_INFO, default_allocator
 from sardonyx.custom_ops.abi.statuses import raise_status
 from sardonyx.custom_ops.abi.values import find_value, make_value
+from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
+from sardonyx.ir import TensorType
 
 DIMS = (ctypes.c_int64 * 2)(2, 3)
 
@@ -104,3 +107,27 @@ def test_texts_are_written() -> None:
     assert [str(item) for item in holder.array] == ["xy", "c"]
     with pytest.raises(InvalidArgument, match="gives 1 texts for a tensor of 2"):
         raise_status(call("FillStringTensor", holder.address, ctypes.byref(texts), 1), "fill")
+
+
+def test_memory_is_given_back_to_the_allocator_that_it_came_from() -> None:
+    """A tensor on the library's memory that the runtime is to release has the elements; too little memory is an error."""
+    data = ask("AllocatorAlloc", default_allocator(), 24)
+    ctypes.memmove(data, np.arange(6, dtype=np.float32).ctypes.data, 24)
+    arguments = (ctypes.byref(DIMS), 2, ctypes.c_int(1))
+    with pytest.raises(InvalidArgument, match="needs 24 bytes, the library gives 20"):
+        ask("CreateTensorWithDataAndDeleterAsOrtValue", default_allocator(), data, 20, *arguments)
+    value = ask("CreateTensorWithDataAndDeleterAsOrtValue", default_allocator(), data, 24, *arguments)
+    array = find_value(value).array
+    assert array is not None
+    assert array.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert ask("IsSparseTensor", value, out=ctypes.c_int32) == 0
+    call("ReleaseValue", value)
+
+
+def test_a_type_may_have_no_shape() -> None:
+    """Of an input of unknown rank; dimensions that are set make one."""
+    for kind, has_shape in ((None, False), (TensorType(DataType.FLOAT), False), (TensorType(DataType.FLOAT, ()), True)):
+        assert call("TensorTypeAndShape_HasShape", info_of_type(kind).address, returns=ctypes.c_bool) is has_shape
+    info = info_of_type(None).address
+    raise_status(call("SetDimensions", info, ctypes.byref(DIMS), 2), "dims")
+    assert call("TensorTypeAndShape_HasShape", info, returns=ctypes.c_bool)

@@ -26,3 +26,12 @@ def test_gather_of_packed_blocks() -> None:
     assert (fact.dtype, fact.shape) == (DataType.FLOAT16, (A, B, 64))
     nibbles = tensor(DataType.INT4, (1000, 32))
     assert shape_of("GatherBlockQuantized", nibbles, tensor(DataType.INT64, (A,)), scales) == (A, 32)
+
+
+def test_gather_of_ggml_rows() -> None:
+    """Each index becomes K weights, of bfloat16 where no type is said."""
+    data, indices = tensor(DataType.UINT8, (1000, 36)), tensor(DataType.INT64, (A, B))
+    (fact,) = infer_op("GatherPacked", data, indices, packed_type=2, K=64, domain=MICROSOFT)
+    assert (fact.dtype, fact.shape) == (DataType.BFLOAT16, (A, B, 64))
+    (fact,) = infer_op("GatherPacked", data, indices, packed_type=2, K=64, output_dtype=1, domain=MICROSOFT)
+    assert fact.dtype is DataType.FLOAT

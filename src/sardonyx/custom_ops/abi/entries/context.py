@@ -45,7 +45,9 @@ def _get_input(context: int | None, index: int, out: int | None) -> None:
 
 @entry(ENTRIES, "KernelContext_GetOutput", POINTER, SIZE, POINTER, SIZE, POINTER)
 def _get_output(context: int | None, index: int, dims: int | None, count: int, out: int | None) -> None:
-    shape = tuple((ctypes.c_int64 * count).from_address(dims)) if dims and count else ()
+    if count and not dims:
+        raise InvalidArgument(f"the library gave NULL for the {count} dimensions of output {index}")
+    shape = tuple((ctypes.c_int64 * count).from_address(dims)) if dims else ()
     value = find_frame(context).output(index, shape)
     write_pointer(out, 0 if value is None else value.address)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 
-from sardonyx.custom_ops.abi.entry import INT32, POINTER, Entry, entry
+from sardonyx.custom_ops.abi.entry import INT32, POINTER, UINT32, Entry, entry
 from sardonyx.custom_ops.abi.handles import drop, find, keep
 from sardonyx.custom_ops.abi.statuses import Status, make_status
 from sardonyx.custom_ops.abi.strings import copy_text, read_text, write_int32, write_pointer
@@ -109,6 +109,16 @@ def _logger_log_message(
 def _logger_get_logging_severity_level(logger: int | None, out: int | None) -> None:
     find(logger, Logger)
     write_int32(out, _WARNING)
+
+
+@entry(ENTRIES, "GetExperimentalFunction", POINTER, returns=POINTER)
+def _get_experimental_function(name: int | None) -> None:
+    read_text(name)
+
+
+@entry(ENTRIES, "GetTrainingApi", UINT32, returns=POINTER)
+def _get_training_api(version: int) -> None:
+    return
 
 
 def _release(handle: int | None) -> None:

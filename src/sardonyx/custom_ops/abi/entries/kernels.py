@@ -116,11 +116,12 @@ def _get_output_type_info(info: int | None, index: int, out: int | None) -> None
 
 def info_of_type(type: TensorType | None) -> HostValue:
     """Return a new type and shape as the library sees what is known; -1 is an unknown dimension."""
-    if type is None:
-        return make_info(DataType.UNDEFINED, ())
-    dims = type.shape or ()
+    dims = () if type is None or type.shape is None else type.shape
     names = ["" if isinstance(dim, int) or str(dim).startswith("?") else str(dim) for dim in dims]
-    return make_info(type.dtype, [dim if isinstance(dim, int) else -1 for dim in dims], names)
+    dtype = DataType.UNDEFINED if type is None else type.dtype
+    info = make_info(dtype, [dim if isinstance(dim, int) else -1 for dim in dims], names)
+    info.has_shape = type is not None and type.shape is not None
+    return info
 
 
 @entry(ENTRIES, "KernelInfo_GetNodeName", POINTER, POINTER, POINTER)

@@ -7,7 +7,7 @@ import dataclasses
 import functools
 
 from sardonyx.custom_ops.abi.c_memory import allocate, free
-from sardonyx.custom_ops.abi.entry import INT32, POINTER, SIZE, Entry, entry
+from sardonyx.custom_ops.abi.entry import INT32, POINTER, SIZE, UINT32, Entry, entry
 from sardonyx.custom_ops.abi.handles import drop, find, keep
 from sardonyx.custom_ops.abi.strings import bytes_of, read_text, write_int32, write_pointer
 from sardonyx.errors import InvalidArgument, RuntimeException
@@ -31,11 +31,20 @@ class MemoryInfo:
     """The number of the device."""
     memory_type: int
     """Its OrtMemType."""
+    vendor: int = 0
+    """The number of the device's vendor; 0 for the host."""
+    device_type: int = 0
+    """Its OrtMemoryInfoDeviceType; 0 is the host."""
+    access: int = 0
+    """Its OrtDeviceMemoryType."""
 
     def same(self, other: MemoryInfo) -> bool:
         """Return whether both are the same memory."""
-        mine = self.name.value, self.allocator_type, self.device, self.memory_type
-        return mine == (other.name.value, other.allocator_type, other.device, other.memory_type)
+        return self._facts() == other._facts()
+
+    def _facts(self) -> tuple[object, ...]:
+        kinds = self.allocator_type, self.memory_type, self.device_type, self.access
+        return (self.name.value, self.device, self.vendor, *kinds)
 
 
 def _memory_info(name: str, allocator_type: int, device: int, memory_type: int) -> int:
@@ -144,6 +153,21 @@ def _create_cpu_memory_info(allocator_type: int, memory_type: int, out: int | No
     write_pointer(out, _memory_info("Cpu", allocator_type, 0, memory_type))
 
 
+@entry(ENTRIES, "CreateMemoryInfo_V2", POINTER, INT32, UINT32, INT32, INT32, SIZE, INT32, POINTER)
+def _create_memory_info_of_vendor(
+    name: int | None,
+    device_type: int,
+    vendor: int,
+    device: int,
+    access: int,
+    alignment: int,
+    allocator_type: int,
+    out: int | None,
+) -> None:
+    text = ctypes.create_string_buffer(bytes_of(read_text(name)))
+    write_pointer(out, keep(MemoryInfo(text, allocator_type, device, 0, vendor, device_type, access)))
+
+
 @entry(ENTRIES, "CompareMemoryInfo", POINTER, POINTER, POINTER)
 def _compare_memory_info(one: int | None, other: int | None, out: int | None) -> None:
     write_int32(out, 0 if find(one, MemoryInfo).same(find(other, MemoryInfo)) else -1)
@@ -171,8 +195,17 @@ def _memory_info_get_type(info: int | None, out: int | None) -> None:
 
 @entry(ENTRIES, "MemoryInfoGetDeviceType", POINTER, POINTER, returns=None)
 def _memory_info_get_device_type(info: int | None, out: int | None) -> None:
-    find(info, MemoryInfo)
-    write_int32(out, 0)
+    write_int32(out, find(info, MemoryInfo).device_type)
+
+
+@entry(ENTRIES, "MemoryInfoGetDeviceMemType", POINTER, returns=INT32)
+def _memory_info_get_device_mem_type(info: int | None) -> int:
+    return find(info, MemoryInfo).access
+
+
+@entry(ENTRIES, "MemoryInfoGetVendorId", POINTER, returns=UINT32)
+def _memory_info_get_vendor_id(info: int | None) -> int:
+    return find(info, MemoryInfo).vendor
 
 
 @entry(ENTRIES, "ReleaseMemoryInfo", POINTER, returns=None)

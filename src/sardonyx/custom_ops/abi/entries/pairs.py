@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 
+from sardonyx.custom_ops.abi.entries.core import Registration
+from sardonyx.custom_ops.abi.entries.memory import check_allocator
 from sardonyx.custom_ops.abi.entry import POINTER, Entry, entry
 from sardonyx.custom_ops.abi.handles import drop, find, keep
 from sardonyx.custom_ops.abi.node_info import NodeInfo
@@ -83,10 +86,25 @@ def _release(pairs: int | None) -> None:
 
 @entry(ENTRIES, "KernelInfo_GetConfigEntries", POINTER, POINTER)
 def _get_config_entries(info: int | None, out: int | None) -> None:
+    _give(find(info, NodeInfo).site.config, out)
+
+
+def _give(texts: Mapping[str, str], out: int | None) -> None:
     made = KeyValuePairs()
-    for key, value in find(info, NodeInfo).site.config.items():
+    for key, value in texts.items():
         made[key] = value
     write_pointer(out, keep(made))
+
+
+@entry(ENTRIES, "GetSessionOptionsConfigEntries", POINTER, POINTER)
+def _get_session_options_config_entries(options: int | None, out: int | None) -> None:
+    _give(find(options, Registration).config, out)
+
+
+@entry(ENTRIES, "AllocatorGetStats", POINTER, POINTER)
+def _allocator_get_stats(allocator: int | None, out: int | None) -> None:
+    check_allocator(allocator)
+    _give({}, out)
 
 
 @entry(ENTRIES, "GetBuildInfoString", returns=POINTER)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.custom_ops.abi.c_memory import free
 from sardonyx.custom_ops.abi.entries.memory import CPU_INFO, check_allocator
 from sardonyx.custom_ops.abi.entry import INT32, POINTER, SIZE, Entry, entry
 from sardonyx.custom_ops.abi.strings import bytes_of, read_text, text_of, write_int32, write_pointer, write_size
@@ -63,10 +64,7 @@ def _get_tensor_shape_element_count(info: int | None, out: int | None) -> None:
 
 @entry(ENTRIES, "TensorTypeAndShape_HasShape", POINTER, returns=ctypes.c_bool)
 def _tensor_type_and_shape_has_shape(info: int | None) -> bool:
-    return find_value(info).keeps is not _UNRANKED
-
-
-_UNRANKED = object()
+    return find_value(info).has_shape
 
 
 @entry(ENTRIES, "CreateTensorTypeAndShapeInfo", POINTER)
@@ -84,6 +82,7 @@ def _set_tensor_element_type(info: int | None, dtype: int) -> None:
 def _set_dimensions(info: int | None, dims: int | None, count: int) -> None:
     found = find_value(info)
     found.set_type(found.dtype, _sizes(dims, count))
+    found.has_shape = True
     found.symbols = ("",) * count
 
 
@@ -180,6 +179,27 @@ def _create_tensor_with_data(
     block: Any = (ctypes.c_uint8 * needed).from_address(data or 0) if needed else bytearray()
     array = np.frombuffer(block, kind.numpy).reshape(shape)
     write_pointer(out, make_value(array, kind).address)
+
+
+@entry(ENTRIES, "CreateTensorWithDataAndDeleterAsOrtValue", POINTER, POINTER, SIZE, POINTER, SIZE, INT32, POINTER)
+def _create_tensor_with_deleter(
+    deleter: int | None, data: int | None, size: int, dims: int | None, count: int, dtype: int, out: int | None
+) -> None:
+    """Make a tensor on memory that goes back to its allocator: copied, the memory given back at once."""
+    check_allocator(deleter)
+    kind, shape = DataType(dtype), _sizes(dims, count)
+    array = new_array(kind, shape)
+    if kind is DataType.STRING or array.nbytes > size or (array.nbytes and not data):
+        raise InvalidArgument(f"a tensor of {kind}{list(shape)} needs {array.nbytes} bytes, the library gives {size}")
+    ctypes.memmove(array.ctypes.data, data or 0, array.nbytes)
+    write_pointer(out, make_value(array, kind).address)
+    free(data)
+
+
+@entry(ENTRIES, "IsSparseTensor", POINTER, POINTER)
+def _is_sparse_tensor(value: int | None, out: int | None) -> None:
+    find_value(value)
+    write_int32(out, 0)
 
 
 def _release(address: int | None) -> None:

@@ -120,7 +120,9 @@ FAMILIES: Mapping[str, str] = {
         "com.microsoft.QLinearConv com.microsoft.QLinearGlobalAveragePool com.microsoft.QLinearLeakyRelu "
         "com.microsoft.QLinearMul com.microsoft.QLinearSigmoid com.microsoft.QLinearSoftmax com.microsoft.QLinearWhere"
     ),
-    "contrib.quantize": "com.microsoft.DequantizeLinear com.microsoft.GatherBlockQuantized com.microsoft.QuantizeLinear",
+    "contrib.quantize": (
+        "com.microsoft.DequantizeLinear com.microsoft.GatherBlockQuantized com.microsoft.GatherPacked com.microsoft.QuantizeLinear"
+    ),
     "contrib.rnn": "com.microsoft.DynamicQuantizeLSTM",
     "contrib.rotary": "com.microsoft.MRotaryEmbedding com.microsoft.RotaryEmbedding",
     "contrib.string": "com.microsoft.Tokenizer",

@@ -1,4 +1,4 @@
-"""QuantizeLinear, DequantizeLinear and GatherBlockQuantized of com.microsoft."""
+"""QuantizeLinear, DequantizeLinear, GatherBlockQuantized and GatherPacked of com.microsoft."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from support.run_op import run_op
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.errors import NotImplemented as NotSupported
 
 
 def run(op_type: str, *inputs: Any, **options: Any) -> Any:
@@ -114,3 +115,45 @@ def test_GatherBlockQuantized_names_bad_attributes(change: dict[str, Any], messa
     packed, _, scales = table(4)
     with pytest.raises(InvalidArgument, match=message):
         run("GatherBlockQuantized", packed, INDICES, scales, **({"bits": 4, "block_size": BLOCK} | change))
+
+
+SIGNED_BYTES = 8
+"""ggml's Q8_0: a scale of float16, then 32 numbers of 8 bits."""
+
+
+def ggml_rows(count: int) -> tuple[Array, Array]:
+    """Rows of 32 weights in blocks of signed bytes, and the weights."""
+    numbers = np.random.default_rng(0).integers(-128, 128, (count, 32)).astype(np.int8)
+    scales = np.linspace(-1, 2, count).astype(np.float16)[:, None]
+    rows = np.concatenate([scales.view(np.uint8), numbers.view(np.uint8)], axis=1)
+    return rows, numbers.astype(np.float32) * scales.astype(np.float32)
+
+
+@pytest.mark.parametrize(("number", "dtype"), [(1, np.float32), (10, np.float16), (16, ml_dtypes.bfloat16)])
+def test_GatherPacked_unpacks_rows_to_the_type_that_is_asked(number: int, dtype: Any) -> None:
+    """Indices of any shape give rows of K weights; one that is no row of the table takes the first."""
+    rows, weights = ggml_rows(ROWS)
+    y = run("GatherPacked", rows, np.array([[4, -1], [ROWS, 2]]), packed_type=SIGNED_BYTES, K=32, output_dtype=number)
+    assert y.dtype == dtype
+    np.testing.assert_array_equal(y, weights[[[4, 0], [0, 2]]].astype(dtype))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"K": 48}, "K is 48; a row of Q8_0 has a multiple of 32 weights"),
+        ({"K": 64}, "rows of 64 weights in format 8 have 68 bytes"),
+        ({"output_dtype": 7}, "output_dtype is 7; expected 1"),
+    ],
+)
+def test_GatherPacked_names_bad_attributes(change: dict[str, Any], message: str) -> None:
+    """Attributes that fit no block, no row or no type are errors that say what is expected."""
+    rows, _ = ggml_rows(ROWS)
+    with pytest.raises(InvalidArgument, match=message):
+        run("GatherPacked", rows, INDICES, **({"packed_type": SIGNED_BYTES, "K": 32} | change))
+
+
+def test_GatherPacked_names_the_formats_that_it_knows() -> None:
+    """A number of a format that is not known is an error that lists them."""
+    with pytest.raises(NotSupported, match=r"packed_type is 3; known are 0 \(F32\), 1 \(F16\), 2 \(Q4_0\)"):
+        run("GatherPacked", ggml_rows(1)[0], INDICES, packed_type=3, K=32)

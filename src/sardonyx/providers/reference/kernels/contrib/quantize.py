@@ -1,4 +1,4 @@
-"""QuantizeLinear, DequantizeLinear and GatherBlockQuantized of com.microsoft, which reach beyond their models in ai.onnx."""
+"""QuantizeLinear, DequantizeLinear, GatherBlockQuantized and GatherPacked of com.microsoft."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import numpy as np
 from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.dimensions import normalize_axis
+from sardonyx.providers.reference.algorithms.packed_formats import row_bytes, unpack_rows
 from sardonyx.providers.reference.algorithms.packed_weights import BITS, unpack
 from sardonyx.providers.reference.kernels.delegate import run_standard
 from sardonyx.providers.reference.registry import Call, kernel
 
-__all__ = ["gather_block_quantized", "microsoft_dequantize_linear", "microsoft_quantize_linear"]
+__all__ = ["gather_block_quantized", "gather_packed", "microsoft_dequantize_linear", "microsoft_quantize_linear"]
 
 _MICROSOFT = "com.microsoft"
 
@@ -76,6 +77,30 @@ def gather_block_quantized(
         np.moveaxis(chosen, gather_axis, 0)[~inside.reshape(-1)] = 0
     shape = (*chosen.shape[:gather_axis], *indices.shape, *chosen.shape[gather_axis + 1 :])
     return chosen.reshape(shape).astype(scales.dtype, copy=False)
+
+
+@kernel("GatherPacked", domain=_MICROSOFT)
+def gather_packed(
+    call: Call, data: Array, indices: Array, *, packed_type: int, K: int, output_dtype: int = int(DataType.BFLOAT16)
+) -> Array:
+    """Gather rows of a table (N, bytes) in one of ggml's formats, and unpack them to (*indices, K) of `output_dtype`.
+
+    An index that is negative or beyond the table takes row 0. Source: com.microsoft GatherPacked of ONNX Runtime 1.32.
+    """
+    if output_dtype not in _GATHERED:
+        expected = ", ".join(f"{int(dtype)} ({dtype})" for dtype in _GATHERED)
+        raise InvalidArgument(f"output_dtype is {output_dtype}; expected {expected}")
+    size = row_bytes(packed_type, K)
+    if data.ndim != 2 or data.shape[1] != size:
+        raise InvalidArgument(f"data has shape {data.shape}; rows of {K} weights in format {packed_type} have {size} bytes")
+    if not len(data) and indices.size:
+        raise InvalidArgument(f"data has no rows; {indices.size} indices ask for some")
+    rows = data[np.where((indices < 0) | (indices >= len(data)), 0, indices).reshape(-1)]
+    return unpack_rows(packed_type, rows).astype(DataType(output_dtype).numpy).reshape(*indices.shape, K)
+
+
+_GATHERED = (DataType.FLOAT, DataType.FLOAT16, DataType.BFLOAT16)
+"""The types that GatherPacked gives."""
 
 
 def _check_blocks(data: Array, scales: Array, block_size: int, bits: int, gather_axis: int, quantize_axis: int) -> int:
