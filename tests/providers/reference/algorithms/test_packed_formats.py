@@ -71,6 +71,12 @@ def test_formats_agree_with_onnxruntime(number: int) -> None:
     np.testing.assert_array_equal(unpack_rows(number, rows), want)
 
 
+@pytest.mark.parametrize("number", FORMATS, ids=lambda number: FORMATS[number].name)
+def test_no_rows_give_no_weights(number: int) -> None:
+    """As many columns as the bytes of a row hold."""
+    assert unpack_rows(number, np.zeros((0, row_bytes(number, 512)), np.uint8)).shape == (0, 512)
+
+
 def test_rows_are_whole_blocks() -> None:
     """The bytes of a row follow from its weights, which fill blocks."""
     assert row_bytes(14, 512) == 420

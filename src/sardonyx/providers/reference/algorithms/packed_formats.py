@@ -58,8 +58,11 @@ def row_bytes(number: int, K: int) -> int:
 def unpack_rows(number: int, rows: Array) -> Array:
     """Return the weights, float32 (N, K), of uint8 rows (N, bytes) that are whole blocks."""
     found = find_format(number)
+    K = rows.shape[1] // found.block_bytes * found.block
+    if not rows.size:
+        return np.zeros((len(rows), K), np.float32)
     blocks = np.ascontiguousarray(rows).reshape(-1, found.block_bytes)
-    return found.unpack(blocks).astype(np.float32, copy=False).reshape(len(rows), -1)
+    return found.unpack(blocks).astype(np.float32, copy=False).reshape(len(rows), K)
 
 
 def _halves(blocks: Array, start: int) -> Array:
