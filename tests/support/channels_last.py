@@ -1,5 +1,6 @@
 """Run small models on the CPU provider, in NHWC, and compare with the reference provider."""
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -10,9 +11,9 @@ from sardonyx import InferenceSession
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import Array
 from sardonyx.ir import Graph
-from sardonyx.provider import Body, Layout, Partition
+from sardonyx.provider import Body, Capability, Claims, GraphView, Layout, Partition
 from sardonyx.providers.cpu.program import CpuProgram
-from sardonyx.providers.cpu.provider import CpuProvider, create
+from sardonyx.providers.cpu.provider import CpuProvider
 
 __all__ = ["compare", "compiled", "model_of", "nhwc", "program_steps", "random"]
 
@@ -41,11 +42,25 @@ def model_of(
     return text
 
 
+class _ChannelsLast(CpuProvider):
+    """The provider, which computes windows with the channels last also where nothing else is computed so."""
+
+    preferred_layout = Layout.NHWC
+
+    def capabilities(self, view: GraphView) -> Claims:
+        claims = super().capabilities(view)
+        return dataclasses.replace(claims, capabilities=[_in_either_layout(claim) for claim in claims.capabilities])
+
+
+def _in_either_layout(claim: Capability) -> Capability:
+    (node,) = claim.nodes
+    is_window = node.op_type in ("AveragePool", "Conv", "LpPool", "MaxPool") and not any(out.use_count for out in node.outputs[1:])
+    return dataclasses.replace(claim, keeps_layout=False) if is_window else claim
+
+
 def nhwc(threads: int = 1) -> CpuProvider:
     """The provider, with its layout-sensitive nodes in NHWC."""
-    provider = create({"intra_op_num_threads": str(threads)})
-    provider.preferred_layout = Layout.NHWC
-    return provider
+    return _ChannelsLast(host_target(), threads)
 
 
 def compiled(model: bytes, threads: int = 1) -> InferenceSession:
@@ -73,13 +88,11 @@ def program_steps(model: bytes) -> list[str]:
     """The steps of every partition of a model, as the operators that each computes and its kernel."""
     seen: list[str] = []
 
-    class Watching(CpuProvider):
+    class Watching(_ChannelsLast):
         def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CpuProgram:
             program = super().compile(partition, bodies)
             seen.extend(program.steps)
             return program
 
-    provider = Watching(host_target(), 1)
-    provider.preferred_layout = Layout.NHWC
-    InferenceSession(model, providers=[provider])
+    InferenceSession(model, providers=[Watching(host_target(), 1)])
     return seen

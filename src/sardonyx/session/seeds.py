@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sardonyx.codegen.run.random_source import random_source
 from sardonyx.forks import without_fork
 
 __all__ = ["set_seed"]
@@ -22,3 +23,4 @@ def set_seed(seed: int) -> None:
         from sardonyx.providers.reference.kernels import random  # NumPy's kernels are not loaded before a session needs them
 
     random.set_seed(seed)
+    random_source.restart(int(seed) % 2**64)

@@ -208,7 +208,7 @@ def test_operators_are_registered_once() -> None:
 
 def test_specifications_keep_no_weights() -> None:
     """A claim outlives the weights that are let go of after compiling."""
-    made = graph("""graph(x: float[1, 8, 6, 6]) -> (y: float[1, 6, 6, 4]) { w: float[4, 8, 1, 1] = ... 1
+    made = graph("""graph(x: float[1, 16, 6, 6]) -> (y: float[1, 6, 6, 4]) { w: float[4, 16, 1, 1] = ... 1
         a: float[1, 4, 6, 6] = Conv(x, w) y = Transpose(a) {perm = [0, 2, 3, 1]} }""")
     claims = CpuProvider(host_target(), 1).capabilities(GraphView(made, tuple(made))).capabilities
     assert all(isinstance(claim, NodeClaim) for claim in claims)
@@ -220,7 +220,10 @@ def test_specifications_keep_no_weights() -> None:
 CONV = "a: float[1, 4, 4, 4] = Conv(x, k)"
 
 
-@pytest.mark.parametrize("rest", ["y = Relu(a)", "v: float[2, 4, 1, 1] = ... 1 b: float[1, 2, 4, 4] = Conv(a, v) y = Relu(b)"])
+@pytest.mark.parametrize(
+    "rest",
+    ["y = Relu(a)", "v: float[2, 4, 1, 1] = ... 1 b: float[1, 2, 1, 1] = Conv(a, v) {strides = [5, 5]} y = Relu(b)"],
+)
 def test_a_convolution_with_filters_of_any_size_says_so(rest: str) -> None:
     """Whether or not another node of the model is converted to NHWC."""
     body = f"graph(x: float[1, 3, 6, 6], k: float[4, 3, K, 3]) -> (y) {{ {CONV} {rest} }}"

@@ -19,6 +19,7 @@ from sardonyx.codegen.kernels.dot_conv import DotConvCode
 from sardonyx.codegen.kernels.dot_depthwise import DotDepthwiseCode
 from sardonyx.codegen.kernels.elementwise import Access
 from sardonyx.codegen.kernels.images.grid_sample import Sampling
+from sardonyx.codegen.kernels.images.plane_conv import PlaneConvCode
 from sardonyx.codegen.kernels.images.plane_pool import PlanePoolCode
 from sardonyx.codegen.kernels.lines import Along, ExtraOperand
 from sardonyx.codegen.kernels.normalize import Norm
@@ -40,6 +41,7 @@ PHASE = Phase(1, Plane.HIDDEN, (), ((Plane.HIDDEN, X),))
 CELL = Cell((PHASE,), 4, 0, (Plane.HIDDEN,), False)
 DOT_DEPTHWISE = DotDepthwiseCode(3, 1, 1, False, False, False)
 DOT_CONV = DotConvCode(2, (4,), False, False, 0, 0)
+PLANE_CONV = PlaneConvCode(F32, 1, 4, False, X)
 PLANE_POOL = PlanePoolCode("max", F32, 1, 0, 0, False, False, X)
 STORE = ByteStore(U8, I8, False, None, None, X, (F32,), "c")
 VALUES: dict[str, list[Any]] = {
@@ -93,6 +95,14 @@ VALUES: dict[str, list[Any]] = {
         NarrowPanels(BF16),
         BlockPanels(4, 32, None),
         BlockPanels(4, 32, U8),
+    ],
+    "PlaneConvCode": [
+        PLANE_CONV,
+        *(
+            dataclasses.replace(PLANE_CONV, **change)
+            for change in ({"kind": F64}, {"stride": 2}, {"at_once": 1}, {"has_bias": True})
+        ),
+        dataclasses.replace(PLANE_CONV, after=X + Z),
     ],
     "PlanePoolCode": [
         PLANE_POOL,

@@ -35,7 +35,7 @@ from sardonyx.providers.cpu.ready import plan_ready, read_ready
 from sardonyx.providers.cpu.rebind import TracedSizes
 from sardonyx.providers.cpu.recipes import Recipes, likely_sizes, write_recipes
 from sardonyx.providers.cpu.sizes import Sizes, solvable_symbols
-from sardonyx.providers.cpu.steps import STATUS, Buffer, Control, KernelLaunch, Mark, Move
+from sardonyx.providers.cpu.steps import RANDOM_SOURCE, STATUS, Buffer, Control, KernelLaunch, Mark, Move
 from sardonyx.providers.cpu.storage import Home, Storage
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class _Writer:
         self.arrays: list[Array] = []
         self.buffers: list[Plain] = []
         self._plain = PlainWriter({})
-        self._numbers: dict[Buffer, int] = {STATUS: 0}
+        self._numbers: dict[Buffer, int] = {STATUS: 0, RANDOM_SOURCE: 1}
         self._places: dict[int, int] = {}
         self._marks: dict[Mark, int] = {}
         self._guess: dict[str, int] = dict.fromkeys(names, 1)
@@ -191,8 +191,8 @@ class _Writer:
             buffer.counted,
         )
         self.buffers.append(plain)
-        self._numbers[buffer] = len(self.buffers)
-        return len(self.buffers)
+        self._numbers[buffer] = len(self.buffers) + 1
+        return self._numbers[buffer]
 
     def array(self, array: Array) -> int:
         """Return the number of a constant."""
@@ -260,7 +260,7 @@ class _Reader:
         self._plain = plain
         self._arrays = arrays
         self._guess = {str(_dim(plain, name)): 1 for name in names}
-        self.buffers = [STATUS]
+        self.buffers = [STATUS, RANDOM_SOURCE]
         self._marks: dict[int, Mark] = {}
         self._functions = KeptFunctions(self.buffers, lowered, self._plain)
 

@@ -8,6 +8,7 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import checked
 from sardonyx.codegen.run import step_table
 from sardonyx.codegen.run.driver import Driver
+from sardonyx.codegen.run.random_source import random_source
 from sardonyx.codegen.run.step_table import StepTable
 from sardonyx.config import guards_memory
 from sardonyx.errors import SardonyxError
@@ -178,6 +179,8 @@ class Planner:
             return step_table.Buffer(ABSOLUTE, address + offset_bytes)
         if home is Home.STATUS:
             return step_table.Buffer(step_table.STATUS)
+        if home is Home.RANDOM_SOURCE:
+            return step_table.Buffer(ABSOLUTE, random_source.address)
         if home is Home.ARENA:
             return step_table.Buffer(ARENA, offsets[index] + offset_bytes)
         first = FIRST_INPUT if home is Home.INPUT else FIRST_INPUT + len(self._shapes)

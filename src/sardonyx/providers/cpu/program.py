@@ -30,7 +30,7 @@ from sardonyx.providers.cpu.library import timed_driver_for
 from sardonyx.providers.cpu.planner import NotZero, Planner
 from sardonyx.providers.cpu.ready import ReadyBinding
 from sardonyx.providers.cpu.sizes import first_alike, solve
-from sardonyx.providers.cpu.steps import STATUS, Buffer, KernelLaunch
+from sardonyx.providers.cpu.steps import RANDOM_SOURCE, STATUS, Buffer, KernelLaunch
 from sardonyx.providers.cpu.storage import Home, Storage
 from sardonyx.providers.cpu.tables import Tables
 
@@ -388,7 +388,7 @@ def _described(step: KernelLaunch, workspaces: Set[Buffer]) -> StepInfo:
     written = {id(step.buffers[index]) for index in step.writes}
     kinds: dict[str, dict[Buffer, tuple[DataType, Shape]]] = {"inputs": {}, "constants": {}, "outputs": {}}
     for buffer in step.buffers:
-        if buffer is not STATUS and not (id(buffer) in written and buffer.root in workspaces):
+        if buffer not in (STATUS, RANDOM_SOURCE) and not (id(buffer) in written and buffer.root in workspaces):
             kind = "outputs" if id(buffer) in written else "inputs" if buffer.root.constant is None else "constants"
             kinds[kind][buffer] = (buffer.dtype, buffer.shape)
     found = {kind: tuple(specs.values()) for kind, specs in kinds.items()}

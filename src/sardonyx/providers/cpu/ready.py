@@ -55,6 +55,8 @@ class ReadyBinding:
 def plan_ready(planner: Planner, symbols: Mapping[str, int], number_of: Callable[[Array], int]) -> Plain:
     """Return a binding as plain data; None where there is none for such sizes, or only the run shows the size of a result.
 
+    None also where kernels draw random numbers from the source of the process.
+
     Args:
         planner: of the program.
         symbols: the sizes.
@@ -77,8 +79,11 @@ def plan_ready(planner: Planner, symbols: Mapping[str, int], number_of: Callable
     ]
     for pointer, (buffer, found) in enumerate(pointers):
         constant = buffer.root.constant
-        if found.base == ABSOLUTE and constant is not None:
-            places.append((pointer, number_of(constant), found.offset_bytes - address_of(constant)))
+        if found.base != ABSOLUTE:
+            continue
+        if constant is None:  # the source of random numbers is this process's own
+            return None
+        places.append((pointer, number_of(constant), found.offset_bytes - address_of(constant)))
     kept = planner.table_of(plan.calls).kept()
     return (
         tuple(symbols.items()),

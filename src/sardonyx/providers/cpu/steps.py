@@ -11,7 +11,7 @@ from sardonyx.ir import Dim, Shape
 from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.sizes import Sizes
 
-__all__ = ["STATUS", "Buffer", "Control", "KernelLaunch", "Mark", "Move", "Plan"]
+__all__ = ["RANDOM_SOURCE", "STATUS", "Buffer", "Control", "KernelLaunch", "Mark", "Move", "Plan"]
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -58,6 +58,9 @@ class Buffer:
 
 STATUS = Buffer(DataType.INT64, (1,))
 """The word in which a kernel reports an element that it refuses, such as an index out of range: its number and 1."""
+
+RANDOM_SOURCE = Buffer(DataType.UINT64, (2,))
+"""The words of the process that kernels take streams of random numbers from, as `codegen.run.random_source` has them."""
 
 Plan: TypeAlias = Callable[[Sizes], tuple[Sequence[int], int]]
 """From the sizes of one binding to a kernel's integer parameters and its number of tasks; it generates no code."""

@@ -13,7 +13,7 @@ from sardonyx.dtypes import DataType
 from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.flow import Flow
 from sardonyx.providers.cpu.sizes import Sizes
-from sardonyx.providers.cpu.steps import STATUS, Buffer, KernelLaunch
+from sardonyx.providers.cpu.steps import RANDOM_SOURCE, STATUS, Buffer, KernelLaunch
 
 __all__ = ["Home", "Storage", "addressed_bytes", "item_bytes", "size_bytes"]
 
@@ -26,6 +26,7 @@ class Home(enum.Enum):
     CONSTANT = "constant"
     ARENA = "arena"
     STATUS = "status"
+    RANDOM_SOURCE = "random source"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class Storage:
         self.homes: dict[Buffer, tuple[Home, int]] = {buffer: (Home.INPUT, index) for index, buffer in enumerate(inputs)}
         self.homes.update((buffer, (Home.OUTPUT, index)) for index, buffer in enumerate(outputs))
         self.homes[STATUS] = (Home.STATUS, 0)
+        self.homes[RANDOM_SOURCE] = (Home.RANDOM_SOURCE, 0)
         first: dict[Buffer, int] = {}
         last: dict[Buffer, int] = {}
         for index, step in enumerate(checked(steps)):

@@ -1,6 +1,7 @@
 """Rules about casts, choices and other element-wise operators, in the order in which they are tried at one node."""
 
 from sardonyx.optimize.rule import Rule
+from sardonyx.optimize.rules.elementwise.expand_bernoulli import EXPAND_BERNOULLI
 from sardonyx.optimize.rules.elementwise.expand_cast_like import EXPAND_CAST_LIKE
 from sardonyx.optimize.rules.elementwise.expand_gates import EXPAND_DISTANCES, EXPAND_DROPOUT_MASK, EXPAND_GATES
 from sardonyx.optimize.rules.elementwise.fuse_divide_multiply import FUSE_DIVIDE_MULTIPLY
@@ -13,7 +14,14 @@ from sardonyx.optimize.rules.elementwise.widen_half_types import WIDEN_HALF_TYPE
 
 __all__ = ["BASIC", "DECOMPOSITIONS"]
 
-DECOMPOSITIONS: tuple[Rule, ...] = (EXPAND_CAST_LIKE, WIDEN_HALF_TYPES, EXPAND_GATES, EXPAND_DISTANCES, EXPAND_DROPOUT_MASK)
+DECOMPOSITIONS: tuple[Rule, ...] = (
+    EXPAND_CAST_LIKE,
+    EXPAND_BERNOULLI,
+    WIDEN_HALF_TYPES,
+    EXPAND_GATES,
+    EXPAND_DISTANCES,
+    EXPAND_DROPOUT_MASK,
+)
 """Rules that take operators apart, at level BASIC before all others."""
 
 BASIC: tuple[Rule, ...] = (

@@ -106,7 +106,7 @@ def test_layouts_are_changed_only_for_who_needs_it() -> None:
     pool = "y = MaxPool(m) {kernel_shape = [2, 2]} }"
     alone = "graph(x: float[1, 4, 30, 30]) -> (y) { m = BatchNormalization(x, s, s, s, s) " + pool
     assert "Transpose" not in steps_of(alone.replace("{ m", "{ s: float[4] = [1, 2, 3, 4] m"), layout=Layout.NHWC)
-    beside = "graph(x: float[1, 4, 30, 30]) -> (y) { w: float[8, 4, 3, 3] = ... 1 m = Conv(x, w) " + pool
+    beside = "graph(x: float[1, 4, 30, 30]) -> (y) { w: float[8, 4, 9, 9] = ... 1 m = Conv(x, w) " + pool
     assert steps_of(beside, layout=Layout.NHWC).count("Transpose") == 1
 
 
