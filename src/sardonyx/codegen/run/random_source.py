@@ -1,4 +1,4 @@
-"""The source of the process's random numbers that compiled kernels draw from: two words, as `codegen.kernels.signal.random` has them."""
+"""The random numbers of the process that compiled kernels draw from: two words, as `codegen.kernels.signal.random` has them."""
 
 from __future__ import annotations
 
