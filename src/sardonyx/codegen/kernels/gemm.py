@@ -77,6 +77,9 @@ sums as those of one panel wait for one another. Three rows and five are one til
 _LINE = 16
 """Elements of a cache line: a tile fetches one at each step, but where there are so few tiles that the first fetches the panel."""
 
+_SHORT_ROW = 48
+"""Elements of a row of A that are read at the speed of memory without asking for the next rows."""
+
 _FAR_ELEMENTS = 1 << 17
 """Of B that are worth it: fewer stay in the second-level cache, and to ask for them takes as long as to read them."""
 
@@ -341,6 +344,7 @@ def _write_tile(
                 sums,
                 pairs=panels.is_paired,
                 beside=[panel.at(done * shape.panel + step) for step in apart],
+                rows_ahead=None if beside > 1 or few else _next_rows(b, a, done, height),
             )
             if few:
                 columns = PanelColumns(panel.of(panels.element), done, n % shape.panel, shape.panel)
@@ -364,6 +368,18 @@ def _write_tile(
                     lambda: ends.each_way(put_down),
                 )
     return b
+
+
+def _next_rows(b: Function, first: Pointer, done: Register, height: int) -> Ahead:
+    """Return the rows of A behind a tile's, where these have `done` steps behind them: as many elements of them at each step.
+
+    They are fetched where they follow one another without gaps and have several cache lines each: a processor sees by itself that
+    it reads on where rows are short, and otherwise loses what it foresees between as many rows.
+    """
+    p = read_gemm_params(b)
+    follow = p["lda"].eq(p["K"]) & (p["K"] > _SHORT_ROW) & (p["K"] <= p["block_k"])
+    step = b.select(follow, done.like(height), 0)
+    return Ahead(first.at((p["lda"] + done) * step), step)
 
 
 def _least(b: Function, left: Register, right: Register) -> Register:

@@ -245,6 +245,7 @@ def multiply(
     *,
     pairs: bool = False,
     beside: Sequence[Pointer] = (),
+    rows_ahead: Ahead | None = None,
 ) -> None:
     """Add `depth` steps of K to the sums of one tile: sums[i, j] += rows[i][k] * panel[k, j].
 
@@ -258,6 +259,7 @@ def multiply(
         ahead: what to fetch in the meantime.
         pairs: whether elements are two bfloat16 each, and a step of K is a dot product of them.
         beside: the addresses of the first rows of panels whose sums follow those of `panel` in each row.
+        rows_ahead: of A, to fetch in the meantime.
     """
     lanes, vectors = sums[0].type.lanes, len(sums) // len(rows)
     sources = [panel, *beside]
@@ -266,6 +268,8 @@ def multiply(
             for address in (ahead.address, *ahead.others):
                 for line in range(ahead.lines):
                     b.prefetch(address.at(k * ahead.stride + line * lanes), locality=2)
+        if rows_ahead is not None:
+            b.prefetch(rows_ahead.address.at(k * rows_ahead.stride))
         columns = [source.load(k * width + j * lanes, lanes) for source in sources for j in range(vectors // len(sources))]
         for i, row in enumerate(rows):
             factor = row.load(k).splat(lanes)
