@@ -165,6 +165,9 @@ class Line:
 _LONGEST_LINE = 9
 """Most taps along the last axis whose filters stay in registers; longer windows go place by place."""
 
+_FAR_ELEMENTS = 1 << 17
+"""Of an image that is not read from the second-level cache."""
+
 _WIDEST = 48
 """Most elements of a row that places computed together may span."""
 
@@ -332,6 +335,8 @@ def _write_places(
         few = lanes // line.makes * line.members
         read = span if few == lanes else channel_span(b, few, (p["channels"] - column) // line.makes * line.members, masked)
         sums = [b.variable(b.const(F32.vector(lanes), 0.0)) for _ in range(count)]
+        if zeros is None:
+            _fetch_next_row(b, line, count, source, rows)
         with b.loop(0, rows) as row:
             element = source.at(row * (outer["dilation"] * outer["in_step"]))
             taps = filters.at(row * (line.taps * line.members * p["filter_step"]))
@@ -353,6 +358,17 @@ def _write_places(
         totals = [total.value for total in sums]
         store_places(b, b.buffer(OUTPUT, F32), totals, places, columns, spans, epilogue, limit if zeros is not None else None)
     return b
+
+
+def _fetch_next_row(b: Kernel, line: Line, count: int, source: Pointer, rows: Register) -> None:
+    """Fetch what the same places of the next row of the output read first, where an image does not stay in the cache."""
+    outer, inner = depthwise_axes(b)
+    last = source.at((rows - 1) * (outer["dilation"] * outer["in_step"]))
+    with b.when(outer["size"] * outer["in_step"] > _FAR_ELEMENTS), b.loop(0, outer["stride"]) as row:
+        element = last.at((row + 1) * outer["in_step"])
+        for _ in range(count * line.stride):
+            b.prefetch(element, locality=2)
+            element = element.at(inner["in_step"])
 
 
 def _inside(b: Kernel, element: Pointer, zeros: str, place: Register) -> Pointer:
