@@ -5,6 +5,7 @@ import itertools
 import marshal
 import subprocess
 import sys
+import textwrap
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
@@ -54,6 +55,24 @@ def test_text_that_is_no_ir_is_an_error() -> None:
     """LLVM's message is passed on."""
     with pytest.raises(ValueError, match="not valid LLVM IR"):
         _compile("define nonsense")
+
+
+def test_an_error_may_lie_in_a_cycle() -> None:
+    """The collector frees its frames in any order, and with them LLVM's objects: none is freed after what it refers to."""
+    code = """
+        import gc
+        from sardonyx.codegen import llvm
+        from sardonyx.codegen.target import host_target
+
+        text = "define void @f() {\\n  %z = add i64 %q, 1\\n  %q = add i64 1, 1\\n  ret void\\n}"
+        for _ in range(60):
+            try:
+                llvm.compile_text(text, host_target().triple, host_target().features, 1)
+            except ValueError as error:
+                error.itself = error
+        assert gc.collect() >= 60
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, timeout=60)
 
 
 def test_the_linker_of_llvm_finds_exported_symbols() -> None:

@@ -102,11 +102,19 @@ def compile_text(text: str, triple: str, features: str, level: int) -> bytes:
     llvm, machine = binding(), make_machine(triple, features)
     try:
         module = llvm.parse_assembly(f'target datalayout = "{machine.target_data}"\n{text}', llvm.create_context())
-        module.verify()
     except RuntimeError as error:
-        raise ValueError(f"a kernel is not valid LLVM IR, which is an error of its generator: {error}") from error
-    _optimize(module, machine, level)
-    return _emit(module, machine)
+        raise _invalid(error) from error
+    with module:  # closed here: where frames of an error lie in a cycle, the collector might free the context before its module
+        try:
+            module.verify()
+        except RuntimeError as error:
+            raise _invalid(error) from error
+        _optimize(module, machine, level)
+        return _emit(module, machine)
+
+
+def _invalid(error: RuntimeError) -> ValueError:
+    return ValueError(f"a kernel is not valid LLVM IR, which is an error of its generator: {error}")
 
 
 def make_machine(triple: str, features: str) -> LlvmObject:  # a TargetMachine
