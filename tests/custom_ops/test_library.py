@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from support.custom_ops import DOMAIN, custom_model, library_path, peer_session, run_custom, session_of
 
@@ -240,3 +241,11 @@ def test_a_process_with_static_destructors_ends_cleanly() -> None:
     model = custom_model("Scale", [X[0]], [FLOAT], factor=2.0, offset=1)
     done = subprocess.run([sys.executable, "-c", text, path], input=model, capture_output=True, check=False)
     assert (done.returncode, done.stdout.decode().strip()) == (0, "[3.0, 3.0]"), done.stderr.decode()
+
+
+@pytest.mark.parametrize("version", [1, 2, 9])
+def test_the_last_version_of_an_operator_serves_later_ones(version: int) -> None:
+    """A model that imports a newer version of the domain than the operator's last runs, as in onnxruntime."""
+    proto = onnx.load_from_string(custom_model("Old", [X], [FLOAT]))
+    proto.opset_import[1].version = version
+    np.testing.assert_array_equal(session_of(proto.SerializeToString()).run(None, {"x0": X})[0], X)

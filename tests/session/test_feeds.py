@@ -396,3 +396,10 @@ def test_a_list_of_tensors_that_torch_does_not_convert_is_refused(kind: str) -> 
     }[kind]()
     with pytest.raises(InvalidArgument, match="'x': expected"):
         _check("x: float[1, 2]", {"x": [made]})
+
+
+def test_an_ort_value_keeps_its_type() -> None:
+    """Of float8 too, whose method numpy gives bytes."""
+    value = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(np.array([0x38, 0x40], np.uint8), int(DataType.FLOAT8E4M3FN))
+    (array,) = _check("x: float8e4m3fn[2]", {"x": value})
+    assert array.astype(np.float32).tolist() == [1, 2]

@@ -292,7 +292,8 @@ NAMED(Same)
   [NAME] = F(name##_name), [IN_TYPE] = F(in), [IN_COUNT] = F(inputs), [OUT_TYPE] = F(out), [OUT_COUNT] = F(outputs)
 static const char *no_provider(void *op) { return NULL; }
 static const char *device_provider(void *op) { return "CUDAExecutionProvider"; }
-NAMED(OnDevice)
+NAMED(OnDevice) NAMED(Old)
+static int old_version(void *op) { return 2; }
 
 static Operator operators[] = {
   {8, {TYPES(Scale, is_float, one, is_float, one), [PROVIDER] = F(no_provider), [CREATE] = F(scale_create), [COMPUTE] = F(scale_compute), [DESTROY] = F(release),
@@ -307,6 +308,7 @@ static Operator operators[] = {
   {17, {TYPES(Shout, is_text, one, is_text, one), [PROVIDER] = F(no_provider), [IN_KIND] = F(required), SECOND(nothing_create, shout_compute, NULL)}},
   {17, {TYPES(Facts, is_float, two, is_text, one), [PROVIDER] = F(no_provider), [IN_KIND] = F(required), SECOND(facts_create, facts_compute, NULL)}},
   {17, {TYPES(Same, is_open, one, is_open, one), [PROVIDER] = F(no_provider), [IN_KIND] = F(required), SECOND(nothing_create, same_compute, NULL)}},
+  {17, {TYPES(Old, is_float, one, is_float, one), [PROVIDER] = F(no_provider), [IN_KIND] = F(required), SECOND(nothing_create, same_compute, NULL), [END] = F(old_version)}},
   {17, {TYPES(OnDevice, is_float, one, is_float, one), [PROVIDER] = F(device_provider), [IN_KIND] = F(required), SECOND(nothing_create, same_compute, NULL)}},
 };
 

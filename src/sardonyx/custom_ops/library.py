@@ -24,7 +24,7 @@ from sardonyx.custom_ops.abi.entry import POINTER
 from sardonyx.custom_ops.abi.handles import drop, find, keep
 from sardonyx.custom_ops.abi.statuses import raise_failures, raise_status
 from sardonyx.custom_ops.abi.table import Api, shared_api
-from sardonyx.custom_ops.definition import OperatorDefinition, Site
+from sardonyx.custom_ops.definition import NEWEST, OperatorDefinition, Site
 from sardonyx.custom_ops.kernel import CompiledKernel
 from sardonyx.dtypes import DataType
 from sardonyx.errors import Fail, InvalidArgument
@@ -98,8 +98,8 @@ def register_with(function: int, path: str, config: Mapping[str, str]) -> Custom
         raise_failures(f"{_SYMBOL} of {owner}")
     finally:
         drop(handle)
-    definitions = tuple(item for domain in registration.domains for item in _definitions(domain, owner, api))
-    return CustomOpsLibrary(path, definitions, {key: text for key, text in given.items() if config.get(key) != text})
+    definitions = [item for domain in registration.domains for item in _definitions(domain, owner, api)]
+    return CustomOpsLibrary(path, _without_end(definitions), {key: text for key, text in given.items() if config.get(key) != text})
 
 
 def _is_code(address: int) -> bool:
@@ -124,7 +124,7 @@ def library_of_domain(domain: int, owner: str) -> CustomOpsLibrary:
         Fail: an operator is described wrongly.
     """
     api, found = shared_api(), find(domain, Domain)
-    return CustomOpsLibrary("", tuple(_definitions(found, owner, api)), {})
+    return CustomOpsLibrary("", _without_end(list(_definitions(found, owner, api))), {})
 
 
 def api_base() -> int:
@@ -140,6 +140,20 @@ def _definitions(domain: Domain, owner: str, api: Api) -> Iterator[OperatorDefin
             yield _definition(operator, domain.name, api)
         else:
             event("custom_op.left_out", operator=operator.name, library=owner, provider=operator.provider)
+
+
+def _without_end(definitions: Sequence[OperatorDefinition]) -> tuple[OperatorDefinition, ...]:
+    """Return the definitions, the newest of each operator for all later versions too.
+
+    As onnxruntime reads the end of an operator: a model that imports a later version gets the last one that there was.
+    """
+    newest: dict[tuple[str, str], int] = {}
+    for item in definitions:
+        key = item.domain, item.name
+        newest[key] = max(newest.get(key, 0), item.since)
+    return tuple(
+        dataclasses.replace(item, until=NEWEST) if item.since == newest[item.domain, item.name] else item for item in definitions
+    )
 
 
 def _definition(operator: CustomOp, domain: str, api: Api) -> OperatorDefinition:

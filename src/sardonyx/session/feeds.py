@@ -319,7 +319,15 @@ def _has_own_type(given: OnnxValue) -> bool:
 
 
 def _array_of(given: OnnxValue, numpy: Callable[[], OnnxValue], place: str) -> Array:
-    """Return the array of another package's tensor, by its `numpy` or, for types that NumPy lacks, by DLPack."""
+    """Return the array of a tensor with a method `numpy`: by that, or by DLPack for types that NumPy lacks.
+
+    An OrtValue gives its own, as its `numpy` has bytes for numbers of float8.
+    """
+    with without_fork():
+        from sardonyx.values.ort_value import OrtValue  # whoever has one has imported it
+    if isinstance(given, OrtValue) and given.is_tensor():
+        array: Array = given.value
+        return array
     try:
         return np.asarray(numpy())
     except (RuntimeError, TypeError) as error:
