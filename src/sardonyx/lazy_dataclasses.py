@@ -192,36 +192,53 @@ def _later(
     return method
 
 
-_PLAIN_CALLS = 12
+_PLAIN_CALLS = 40
 """To write a method takes as long as to do without it so often."""
 _UNDONE = object()
 
 
 def _init(self: Any, owner: type, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Set the fields of a new object, unless the arguments are wrong: then what is written says so."""
-    names, missing = owner.__dict__["__match_args__"], standard.MISSING
+    names, known, others, needed, has_more = _facts_of(owner)
     given = dict(zip(names, arguments, strict=False))
-    given.update(named)
-    if len(given) != len(arguments) + len(named) or not given.keys() <= set(names):
+    if named:
+        given.update(named)
+    if len(given) != len(arguments) + len(named) or not given.keys() <= known or not needed <= given.keys():
         return _UNDONE
-    fields_of = owner.__dict__["__dataclass_fields__"]
-    if len(given) < len(fields_of):
-        for name, item in fields_of.items():
-            if name in given:
-                continue
-            if item.default_factory is not missing:
-                given[name] = item.default_factory()
-            elif item.default is not missing:
-                if item.init or "__slots__" in owner.__dict__:  # else the class has it
-                    given[name] = item.default
-            elif item.init:
-                return _UNDONE
     assign = object.__setattr__
     for name, value in given.items():
         assign(self, name, value)
-    if hasattr(owner, "__post_init__"):
+    if others:
+        for name, (value, make) in others.items():
+            if name not in given:
+                assign(self, name, value if make is None else make())
+    if has_more:
         self.__post_init__()
     return None
+
+
+def _facts_of(owner: type) -> Any:
+    """Return what objects of a class are made of, which the class keeps.
+
+    These are the names that arguments have, in order and as a set; of fields that are set by themselves what to, or what makes it;
+    the names that must be given; and whether there is more to do.
+    """
+    found = owner.__dict__.get("_lazy_facts")
+    if found is None:
+        names, missing = owner.__dict__["__match_args__"], standard.MISSING
+        others: dict[str, tuple[Any, Callable[[], Any] | None]] = {}
+        needed = []
+        for name, item in owner.__dict__["__dataclass_fields__"].items():
+            if item.default_factory is not missing:
+                others[name] = None, item.default_factory
+            elif item.default is not missing:
+                if item.init or "__slots__" in owner.__dict__:  # else the class has it
+                    others[name] = item.default, None
+            elif item.init:
+                needed.append(name)
+        found = names, frozenset(names), others, frozenset(needed), hasattr(owner, "__post_init__")
+        owner._lazy_facts = found  # type: ignore[attr-defined]  # of any class
+    return found
 
 
 def _equals(self: Any, owner: type, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:

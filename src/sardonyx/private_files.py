@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -37,10 +37,15 @@ def folder_problem(folder: Path) -> str:
     if not hasattr(os, "geteuid"):
         folder.stat()
         return ""
-    problem = _way_problem(folder)
+    return _problem_behind(folder, list(_way(folder)))
+
+
+def _problem_behind(folder: Path, way: Sequence[tuple[str, os.stat_result]]) -> str:
+    """Return what `folder_problem` does, with the way to the folder at hand."""
+    problem = _problem_of(way)
     if problem:
         return problem
-    status = folder.stat()
+    status = os.stat(folder)
     if not stat.S_ISDIR(status.st_mode):
         raise NotADirectoryError(f"{folder} is no folder")
     if status.st_uid != os.geteuid():
@@ -63,9 +68,12 @@ class PrivateFolder:
         if self._known and all(_mark(os.lstat(place)) == mark for place, mark in self._known):
             return ""
         self._known = []
-        problem = folder_problem(self._folder)
-        if not problem and hasattr(os, "geteuid"):
-            self._known = [(str(place), _mark(status)) for place, status in _way(self._folder)]
+        if not hasattr(os, "geteuid"):
+            return folder_problem(self._folder)
+        way = list(_way(self._folder))
+        problem = _problem_behind(self._folder, way)
+        if not problem:
+            self._known = [(place, _mark(status)) for place, status in way]
         return problem
 
 
@@ -144,8 +152,12 @@ def _file_problem(path: Path, status: os.stat_result, *, secret: bool) -> str:
 
 def _way_problem(folder: Path) -> str:
     """Return which folder or link on the way to `folder`, itself among them, others can change, or ""."""
+    return _problem_of(_way(folder))
+
+
+def _problem_of(way: Iterable[tuple[str, os.stat_result]]) -> str:
     trusted = {0, os.geteuid(), os.stat("/").st_uid}
-    for place, status in _way(folder):
+    for place, status in way:
         if status.st_uid not in trusted:
             return f"{place} belongs to user {status.st_uid}, who can put another folder there; {_ADVICE}"
         is_open = stat.S_ISDIR(status.st_mode) and status.st_mode & _WRITABLE and not status.st_mode & stat.S_ISVTX
@@ -154,30 +166,35 @@ def _way_problem(folder: Path) -> str:
     return ""
 
 
-def _way(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+def _way(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
     """Yield each folder that leads to `folder`, and each link that is followed, from the root on.
 
     Raises OSError where one is missing.
     """
-    place, links = Path("/"), 0
-    yield place, os.lstat(place)
-    rest = list(reversed(folder.absolute().parts[1:]))
+    place, links = "", 0  # without a slash at the end, so that of the root it is empty
+    yield "/", os.lstat("/")
+    rest = _parts(os.path.join(os.getcwd(), folder))
     while rest:
         name = rest.pop()
         if name == "..":
-            place = place.parent
+            place = place.rpartition("/")[0]
             continue
-        status = os.lstat(place / name)
-        yield place / name, status
+        status = os.lstat(f"{place}/{name}")
+        yield f"{place}/{name}", status
         if not stat.S_ISLNK(status.st_mode):
-            place /= name
+            place = f"{place}/{name}"
             continue
         links += 1
         if links > _MOST_LINKS:
             raise OSError(f"{folder} leads through more than {_MOST_LINKS} links")
-        target = Path(os.readlink(place / name))
-        place = Path("/") if target.is_absolute() else place
-        rest += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+        target = os.readlink(f"{place}/{name}")
+        place = "" if target.startswith("/") else place
+        rest += _parts(target)
+
+
+def _parts(path: str) -> list[str]:
+    """Return the names on a path, the last one first."""
+    return [name for name in reversed(path.split("/")) if name not in ("", ".")]
 
 
 def _is_group_of_one(status: os.stat_result) -> bool:

@@ -36,6 +36,7 @@ __all__ = [
     "host_target",
     "machine_target",
     "permitted_features",
+    "read_processor",
     "runnable_target",
 ]
 
@@ -201,7 +202,7 @@ def host_target(isa: str | None = None) -> Target:
     Raises:
         InvalidArgument: the machine does not have the level.
     """
-    return dataclasses.replace(_target(isa, _triple(), _host_features()), cache_bytes=second_level_bytes())
+    return dataclasses.replace(_target(isa, _triple(), _host_features()), cache_bytes=_second_level_bytes())
 
 
 def machine_target(architecture: str, features: Collection[str], isa: str | None = None) -> Target:
@@ -311,6 +312,18 @@ def _processor_features() -> Mapping[str, bool]:
     if flags and _levels(_triple()) is _X86:  # under emulation the file is that of the machine below
         return {name: (_LINUX_NAMES.get(name, name)) in flags for name in _X86_FEATURES}
     return dict(binding().get_host_cpu_features())
+
+
+def read_processor() -> None:
+    """Read what the processor is from files of the system, where they say it; targets are made of that."""
+    if sys.platform == "linux" and platform.machine() == "x86_64":
+        _processor_features()
+        _second_level_bytes()
+
+
+@functools.cache
+def _second_level_bytes() -> int:
+    return second_level_bytes()
 
 
 def _linux_flags(cpuinfo: Path) -> frozenset[str]:

@@ -11,11 +11,14 @@ from sardonyx.config import reads_options_of_models
 from sardonyx.forks import without_fork
 from sardonyx.logs import user_stacklevel
 from sardonyx.session.options import SessionOptions, copied_options
+from sardonyx.session.preparation import prepare_process
 from sardonyx.session.providers import ProviderRequest
 from sardonyx.session.remaking import Arguments, model_of
 from sardonyx.session.session import Session
 
 __all__ = ["InferenceSession"]
+
+prepare_process()
 
 
 class InferenceSession(Session):

@@ -193,7 +193,7 @@ def test_what_is_not_as_it_was_written_is_an_error() -> None:
     wrong = list(kept.plain)
     wrong[-2] = (*kept.plain[-2][:3], np.array([[0, 99, 0]], np.int64).tobytes(), *kept.plain[-2][4:])
     with pytest.raises(LookupError):
-        restore_program(KeptProgram(tuple(wrong), kept.arrays), host_target(None), 1)
+        restore_program(KeptProgram(tuple(wrong), kept.arrays), host_target(None), 1).bind(((4, 6),))
 
 
 def test_machine_code_that_cannot_be_linked_is_an_error() -> None:
@@ -202,7 +202,7 @@ def test_machine_code_that_cannot_be_linked_is_an_error() -> None:
     wrong = list(kept.plain)
     wrong[:2] = None, tuple((f"{symbol}_other", b"no object") for symbol, _ in kept.plain[0][3])
     with pytest.raises(Fail):
-        restore_program(KeptProgram(tuple(wrong), kept.arrays), host_target(None), 1)
+        restore_program(KeptProgram(tuple(wrong), kept.arrays), host_target(None), 1).bind(((4, 6),))
 
 
 def test_a_pack_is_an_array_of_its_type() -> None:

@@ -30,7 +30,7 @@ from sardonyx.providers.cpu.kept_plans import KeptFunction, KeptFunctions, Lower
 from sardonyx.providers.cpu.library import driver_for, library_for
 from sardonyx.providers.cpu.planner import NotZero, Planner
 from sardonyx.providers.cpu.precision import Precision
-from sardonyx.providers.cpu.program import CpuProgram, Facts
+from sardonyx.providers.cpu.program import CpuProgram, Facts, Linked
 from sardonyx.providers.cpu.ready import plan_ready, read_ready
 from sardonyx.providers.cpu.rebind import TracedSizes
 from sardonyx.providers.cpu.recipes import Recipes, likely_sizes, write_recipes
@@ -88,34 +88,36 @@ def keep_program(given: CpuProgram | LoopProgram, target: Target, precision: Pre
 def restore_program(kept: KeptProgram, target: Target, threads: int, *, flush: bool = False) -> CpuProgram | LoopProgram:
     """Return the program that was kept, for the same target and number of threads; with `flush` denormal numbers are zero.
 
-    Its steps are made when somebody asks for them, or for sizes that it is not ready for.
+    It is put into memory when it is first bound, and its steps are made when somebody asks for them, or for sizes that it is not
+    ready for.
 
     Raises:
         LookupError, TypeError, ValueError: it is not as it was written.
-        Fail: the machine code cannot be linked.
     """
     code, objects, declared, about, precisions, not_zero, precision, packs, names, loop, ready, later = kept.plain
     count, is_counted, shares = about
-    plain, arrays, runner = PlainReader(_no_tensor), kept.arrays, driver_for(target)
-    library = library_for(target)
-    kernels, engines = library.link(dict(objects)) if code is None else library.link_code(Code(*code))
+    plain, arrays = PlainReader(_no_tensor), kept.arrays
     shapes = [_shape(plain, shape) for _, shape in declared]
     zeros = [NotZero(place, _dim(plain, size), _dim(plain, copied)) for place, size, copied in not_zero]
 
-    def make_planner() -> Planner:
-        reader = _Reader(arrays, plain, names, Lowered(target, threads, Precision[precision]))
-        outputs, storage = reader.read(*marshal.loads(later))
-        return Planner(storage, shapes, outputs, kernels, runner, threads, zeros)
+    def link() -> Linked:
+        library, runner = library_for(target), driver_for(target)
+        kernels, engines = library.link(dict(objects)) if code is None else library.link_code(Code(*code))
+
+        def make_planner() -> Planner:
+            reader = _Reader(arrays, plain, names, Lowered(target, threads, Precision[precision]))
+            outputs, storage = reader.read(*marshal.loads(later))
+            return Planner(storage, shapes, outputs, kernels, runner, threads, zeros)
+
+        usable = None if ready is None or guards_memory() else read_ready(ready, kernels, arrays, threads, flush=flush)
+        return Linked(engines, runner, make_planner, usable)
 
     program = CpuProgram(
         [Value(name, TensorType(DataType.UNDEFINED, shape)) for (name, _), shape in zip(declared, shapes, strict=True)],
         Facts(count, is_counted, frozenset(shares), arrays),
-        make_planner,
-        engines,
-        runner,
+        link,
         arrays[:packs],
         zeros,
-        None if ready is None or guards_memory() else read_ready(ready, kernels, arrays, threads, flush=flush),
     )
     program.lies_in_one_block, program.flushes_denormals, program.precisions = True, flush, precisions
     return program if loop is None else _loop_program(program, plain, *loop)

@@ -54,6 +54,20 @@ class Facts:
     """Its constants, packed weights among them."""
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Linked:
+    """A program in memory."""
+
+    engines: Sequence[Engine]
+    """What holds the kernels, kept alive."""
+    runner: Driver
+    """The driver."""
+    make_planner: Callable[[], Planner]
+    """Makes what binds its steps, when that is needed."""
+    ready: ReadyBinding | None = None
+    """A binding that needs no planner."""
+
+
 class CpuProgram:
     """Runs a partition; any number of threads may bind and run it at a time."""
 
@@ -61,24 +75,18 @@ class CpuProgram:
         self,
         inputs: Sequence[Value],
         facts: Facts,
-        make_planner: Callable[[], Planner],
-        engines: Sequence[Engine],
-        runner: Driver,
+        link: Callable[[], Linked],
         packs: Sequence[Array] = (),
         not_zero: Sequence[NotZero] = (),
-        ready: ReadyBinding | None = None,
     ) -> None:
         """Make a program.
 
         Args:
             inputs: the partition's inputs; those that no step reads tell sizes.
             facts: what it says of itself.
-            make_planner: makes what binds its steps, when that is needed.
-            engines: what holds the kernels, kept alive.
-            runner: the driver.
+            link: puts it into memory; is called once, when that is first needed.
             packs: the weights that were packed for it, in order.
             not_zero: sizes that were inferred as if they were not 0.
-            ready: a binding that needs no planner.
         """
         self.packs = packs
         self.flushes_denormals = False
@@ -95,11 +103,10 @@ class CpuProgram:
         self._names = [value.name or "an inner value" for value in inputs]
         self._shapes: list[Shape] = [value.shape or () for value in inputs]
         self._alike = first_alike(self._shapes)
-        self._facts, self._make_planner, self._ready = facts, make_planner, ready
+        self._facts, self._link = facts, link
+        self._made: Linked | None = None
         self._planner: Planner | None = None
         self._lock = new_lock()
-        self._engines = engines
-        self._driver = runner
         self._is_fenced = guards_memory()
 
     @classmethod
@@ -118,7 +125,7 @@ class CpuProgram:
         """Return a program of lowered steps.
 
         Args:
-            inputs: as of the class; so are `engines`, `runner`, `packs` and `not_zero`.
+            inputs: as of the class; so are `packs` and `not_zero`.
             outputs: the buffers of its outputs.
             storage: where all buffers lie, and the steps.
             kernels: the address of each kernel.
@@ -135,15 +142,24 @@ class CpuProgram:
             frozenset() if storage.flow.has_bodies else _shares(storage),
             [buffer.constant for buffer in storage.homes if buffer.constant is not None],
         )
-        return cls(inputs, facts, lambda: planner, engines, runner, packs, not_zero)
+        linked = Linked(engines, runner, lambda: planner)
+        return cls(inputs, facts, lambda: linked, packs, not_zero)
 
     @property
     def planner(self) -> Planner:
         """What binds its steps; made when it is first needed."""
-        found = self._planner
+        found, linked = self._planner, self._linked
         if found is None:
             with self._lock:
-                found = self._planner = self._planner or self._make_planner()
+                found = self._planner = self._planner or linked.make_planner()
+        return found
+
+    @property
+    def _linked(self) -> Linked:
+        found = self._made
+        if found is None:
+            with self._lock:
+                found = self._made = self._made or self._link()
         return found
 
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...], known: Mapping[str, int] | None = None) -> Bound:
@@ -159,8 +175,9 @@ class CpuProgram:
                     f"{item.place}: a size of its target shape is 0, which copies {sizes(item.copied)} of its input; give the "
                     "session a path, or bytes of at most a MiB, from which it can build the model for that"
                 )
-        if self._ready is not None and self._ready.fits(sizes):
-            return self._ready.bind(sizes, self._driver)
+        linked = self._linked
+        if linked.ready is not None and linked.ready.fits(sizes):
+            return linked.ready.bind(sizes, linked.runner)
         return self.planner.bind(sizes, flush=self.flushes_denormals)
 
     def run(
@@ -192,7 +209,7 @@ class CpuProgram:
 
     @property
     def _timed(self) -> TimedDriver | None:
-        return timed_driver_for(self._driver.target)
+        return timed_driver_for(self._linked.runner.target)
 
     def describe_steps(self) -> list[StepInfo]:
         """Return the kernels in the order in which they run."""
@@ -226,7 +243,7 @@ class CpuProgram:
             return None
         tables: Tables = bound.data
         table = tables.copy()
-        function, resume = self._driver.native(table)
+        function, resume = self._linked.runner.native(table)
         return NativeCall(function, table.address, table.bases_address, (table, self), resume)
 
     def native_timed_call(self, bound: Bound) -> TimedCall | None:
@@ -351,7 +368,7 @@ class CpuProgram:
             constants = [HeldMemory(kind, address_of(array), array.nbytes) for array, kind in zip(arrays, kinds, strict=True)]
         else:
             constants = [held_array(array, kind) for array, kind in zip(arrays, kinds, strict=True)]
-        return [*constants, *(block for engine in self._engines for block in engine.memory)]
+        return [*constants, *(block for engine in self._linked.engines for block in engine.memory)]
 
     def binding_bytes(self, bound: Bound) -> int:
         """Return the bytes of the step tables of a binding."""

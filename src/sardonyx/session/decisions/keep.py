@@ -8,7 +8,6 @@ attempt.keep(decided)              for later sessions
 from __future__ import annotations
 
 import functools
-import marshal
 import os
 import sys
 import time
@@ -32,7 +31,17 @@ from sardonyx.session.decisions.elements import Elements
 from sardonyx.session.decisions.key import key_of, remembering
 from sardonyx.session.decisions.known_files import SettledFile, known_digests, settled_file
 from sardonyx.session.decisions.outline import outline_of
-from sardonyx.session.decisions.programs import known_file_key, programs_key, sample, sample_file, store_programs, with_data
+from sardonyx.session.decisions.programs import (
+    KeptPrograms,
+    known_file_key,
+    load_known,
+    programs_key,
+    sample,
+    sample_file,
+    store_known,
+    store_programs,
+    with_data,
+)
 from sardonyx.session.decisions.record import Decided, Restored, StaleError, read_record, write_record
 from sardonyx.session.decisions.sharing import Identity, find_shared, identity_of, identity_with
 from sardonyx.session.settings.settings import Settings
@@ -130,7 +139,7 @@ class Attempt:
         if name is not None:
             content = self.identity[-1]
             own, beside = content if isinstance(content, bytes) else b"", tuple(item.location for item in data)
-            cache.store(name, marshal.dumps((self.key, self.message, own, key, beside)))
+            store_known(name, (self.key, self.message, own, key, beside), None if beside else key)
 
     def _has_changed(self) -> bool:
         """Return whether the file is another one than when it was opened, as its entry shows."""
@@ -198,6 +207,8 @@ class KnownModel:
     """The key of its programs."""
     data: tuple[DataFile, ...]
     """The files beside it."""
+    kept: KeptPrograms | None = None
+    """Its programs, where they are small."""
 
 
 def find_known(source: Source, settings: Settings, providers: ProviderList) -> KnownModel | None:
@@ -208,18 +219,18 @@ def find_known(source: Source, settings: Settings, providers: ProviderList) -> K
     given = source.given
     if not isinstance(given, (str, os.PathLike)) or not settings.shares_programs or not _keeps(settings, providers):
         return None
-    file, cache = None if registered_formats() else settled_file(given), shared_cache()
-    pieces = None if file is None or cache is None else sample_file(file)
+    file = None if registered_formats() else settled_file(given)
+    pieces = None if file is None or shared_cache() is None else sample_file(file)
     key = None if file is None or pieces is None else known_file_key(file, pieces, settings, providers.all)
-    content = None if key is None or cache is None else cache.load(key)
-    if file is None or content is None:
-        return None
     try:
-        own, message, digest, base, locations = marshal.loads(content)
+        known = None if key is None else load_known(key)
+        if file is None or known is None:
+            return None
+        (own, message, digest, base, locations), kept = known
         path = Path(os.fsdecode(given))
         data = data_files_again(locations, path, settings.load.external_folder) if locations else ()
         programs = None if data is None else with_data(base, data)
-        return None if data is None or programs is None else KnownModel(path, file, own, message, digest, programs, data)
+        return None if data is None or programs is None else KnownModel(path, file, own, message, digest, programs, data, kept)
     except (EOFError, TypeError, ValueError) as error:
         event("decisions.failed", key=key, error=str(error))
         return None

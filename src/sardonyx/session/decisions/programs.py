@@ -36,10 +36,12 @@ __all__ = [
     "KeptPrograms",
     "find_programs",
     "known_file_key",
+    "load_known",
     "programs_key",
     "restored_programs",
     "sample",
     "sample_file",
+    "store_known",
     "store_programs",
     "with_data",
 ]
@@ -48,6 +50,8 @@ _ALIGNMENT = 64
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _HUGE_PAGES_BYTES = 4 << 20
 """From how many bytes on constants are in huge pages: to clear one takes a quarter of the time of its 512 small ones."""
+_SMALL_BYTES = 1 << 20
+"""The most bytes of programs that lie twice: by the content of their model, and by its file."""
 _SAMPLES, _SAMPLE_BYTES = 64, 1024
 _DTYPES = {int(dtype): dtype for dtype in DataType}
 
@@ -130,13 +134,37 @@ def find_programs(key: str) -> KeptPrograms | None:
     """Return the programs kept under `key`, their constants in memory of this process; None where there are none."""
     cache = shared_cache()
     found = None if cache is None else cache.load_blocks(key, _memory)
-    if found is None:
-        return None
-    head, block = found
+    return None if found is None else _programs_of(*found)
+
+
+def _programs_of(head: bytes, block: memoryview) -> KeptPrograms:
     data = np.frombuffer(block, np.uint8)
     outline, facts, programs = marshal.loads(head)
     made = [(name, KeptProgram(plain, _arrays(data, places))) for name, plain, places in programs]
     return KeptPrograms(outline, facts, made, len(head) + len(block))
+
+
+def store_known(name: str, about: Plain, key: str | None) -> None:
+    """Keep what is known of a file under `name`, with the programs of `key` where they are small: one file is read for both then."""
+    cache = shared_cache()
+    found = None if cache is None or key is None else cache.load_blocks(key, _memory)
+    head, block = (None, memoryview(b"")) if found is None or len(found[0]) + len(found[1]) > _SMALL_BYTES else found
+    if cache is not None:
+        cache.store_blocks(name, marshal.dumps((about, head)), [block])
+
+
+def load_known(name: str) -> tuple[Plain, KeptPrograms | None] | None:
+    """Return what `store_known` kept, and the programs that lie beside it; None where there is nothing.
+
+    Raises:
+        EOFError, TypeError, ValueError: it is not as it was written.
+    """
+    cache = shared_cache()
+    found = None if cache is None else cache.load_blocks(name, _memory)
+    if found is None:
+        return None
+    about, head = marshal.loads(found[0])
+    return about, None if head is None else _programs_of(head, found[1])
 
 
 def store_programs(
@@ -238,8 +266,9 @@ def sample(read: Callable[[int, int], bytes | memoryview], size_bytes: int) -> s
         read: returns a number of bytes, the second, from a place, the first.
         size_bytes: how long the file is.
     """
-    digest = hashlib.sha256()
-    last = max(size_bytes - _SAMPLE_BYTES, 0)
-    for number in range(_SAMPLES):
-        digest.update(read(last * number // (_SAMPLES - 1), min(_SAMPLE_BYTES, size_bytes)))
-    return digest.hexdigest()
+    if size_bytes <= _SAMPLES * _SAMPLE_BYTES:
+        return hashlib.sha256(read(0, size_bytes)).hexdigest()
+    last = size_bytes - _SAMPLE_BYTES
+    return hashlib.sha256(
+        b"".join([read(last * number // (_SAMPLES - 1), _SAMPLE_BYTES) for number in range(_SAMPLES)])
+    ).hexdigest()

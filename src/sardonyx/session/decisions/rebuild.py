@@ -18,7 +18,7 @@ from sardonyx.session.decisions.data_files import DataFile, are_as_before
 from sardonyx.session.decisions.keep import Attempt, find_known
 from sardonyx.session.decisions.known_files import remember_digests
 from sardonyx.session.decisions.outline import built_of
-from sardonyx.session.decisions.programs import find_programs, restored_programs
+from sardonyx.session.decisions.programs import KeptPrograms, find_programs, restored_programs
 from sardonyx.session.decisions.record import Restored
 from sardonyx.session.decisions.report import report_of
 from sardonyx.session.decisions.sharing import identity_with, share
@@ -45,7 +45,7 @@ def rebuild_known(source: Source, settings: Settings, providers: ProviderList) -
         return None
     _, stamp, _ = known.file
     stamps = {known.path: stamp, **{Path(item.file[0]): item.file[1] for item in known.data}}
-    found = _restored(known.programs_key, settings, providers, stamps, known.data)
+    found = _restored(known.programs_key, settings, providers, stamps, known.data, known.kept)
     if found is None:
         return None
     built, kept_bytes = found
@@ -89,10 +89,14 @@ def _restored(
     providers: ProviderList,
     stamps: Mapping[Path, FileStamp],
     data: tuple[DataFile, ...] = (),
+    found: KeptPrograms | None = None,
 ) -> tuple[Built, int] | None:
-    """Return the model whose programs are kept under `key`, with the bytes that these take; None where they cannot be used."""
+    """Return the model whose programs are kept under `key`, with the bytes that these take; None where they cannot be used.
+
+    They are not looked up where they were `found` already.
+    """
     try:
-        kept = find_programs(key)
+        kept = find_programs(key) if found is None else found
         if kept is None:
             return None
         with span("session.restore"):
