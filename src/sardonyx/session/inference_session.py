@@ -10,8 +10,8 @@ from typing import Any
 from sardonyx.config import reads_options_of_models
 from sardonyx.forks import without_fork
 from sardonyx.logs import user_stacklevel
+from sardonyx.session.decisions.preparation import prepare_process
 from sardonyx.session.options import SessionOptions, copied_options
-from sardonyx.session.preparation import prepare_process
 from sardonyx.session.providers import ProviderRequest
 from sardonyx.session.remaking import Arguments, model_of
 from sardonyx.session.session import Session

@@ -145,7 +145,7 @@ def _programs_of(head: bytes, block: memoryview) -> KeptPrograms:
 
 
 def store_known(name: str, about: Plain, key: str | None) -> None:
-    """Keep what is known of a file under `name`, with the programs of `key` where they are small: one file is read for both then."""
+    """Keep what is known of a file under `name`, with the programs of `key` where they are small: so one file is read."""
     cache = shared_cache()
     found = None if cache is None or key is None else cache.load_blocks(key, _memory)
     head, block = (None, memoryview(b"")) if found is None or len(found[0]) + len(found[1]) > _SMALL_BYTES else found

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from sardonyx.session.preparation import prepare_process
+from sardonyx.session.decisions.preparation import prepare_process
 
 _SETS_LATER = """
 import os, sardonyx
@@ -29,5 +29,5 @@ def test_what_cannot_be_read_is_left_to_sessions(monkeypatch: pytest.MonkeyPatch
     def fails() -> None:
         raise OSError("no such file")
 
-    monkeypatch.setattr("sardonyx.session.preparation.read_processor", fails)
+    monkeypatch.setattr("sardonyx.session.decisions.preparation.read_processor", fails)
     prepare_process()
