@@ -370,7 +370,7 @@ def _write_tile(
     return b
 
 
-def _next_rows(b: Function, first: Pointer, done: Register, height: int) -> Ahead:
+def _next_rows(b: Kernel, first: Pointer, done: Register, height: int) -> Ahead:
     """Return the rows of A behind a tile's, where these have `done` steps behind them: as many elements of them at each step.
 
     They are fetched where they follow one another without gaps and have several cache lines each: a processor sees by itself that
