@@ -29,7 +29,7 @@ def test_only_a_positive_number_of_threads_counts(monkeypatch: pytest.MonkeyPatc
     assert config.num_threads() == threads
 
 
-@pytest.mark.parametrize("text", ["-2", "many", "1G"])
+@pytest.mark.parametrize("text", ["-2", "many", "1G", "²", "9" * 19])
 def test_a_text_that_is_no_number_is_warned_of(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """It leaves the number open."""
     monkeypatch.setenv("SARDONYX_NUM_THREADS", text)
@@ -60,7 +60,9 @@ def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> 
     assert as_another_user(config.cache_dir) is None
 
 
-@pytest.mark.parametrize(("text", "size_bytes"), [("1000", 1000), ("0", 0), ("", 1 << 30), ("1G", 1 << 30)])
+@pytest.mark.parametrize(
+    ("text", "size_bytes"), [("1000", 1000), ("0", 0), ("", 1 << 30), ("1G", 1 << 30), ("²", 1 << 30), ("9" * 5000, 1 << 30)]
+)
 def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch, text: str, size_bytes: int) -> None:
     """A number of bytes, or the default where the text is none."""
     monkeypatch.setenv("SARDONYX_CACHE_BYTES", text)

@@ -121,10 +121,18 @@ def test_a_lock_that_another_thread_holds_is_free_in_the_child() -> None:
     held.wait()
     try:
         assert _in_child(lambda: lock.acquire(blocking=False))
-        assert lock.locked()
+        assert not lock.acquire(blocking=False)
     finally:
         done.set()
         thread.join()
+
+
+def test_a_thread_may_take_a_lock_again_that_it_holds() -> None:
+    """A handler of a signal runs in the middle of what its thread does."""
+    lock = new_lock()
+    with lock:
+        assert lock.acquire(timeout=1)
+        lock.release()
 
 
 def test_what_asks_to_be_renewed_is_renewed_in_the_child_only() -> None:

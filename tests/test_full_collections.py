@@ -115,6 +115,40 @@ def test_a_disabled_collector_is_left_alone(thresholds: tuple[int, int, int]) ->
         gc.enable()
 
 
+@pytest.mark.parametrize("objects", [0, 1_000_000])
+def test_objects_that_are_collected_seldom_or_never_are_left_alone(objects: int) -> None:
+    """No threshold is changed, and no objects are made to have a collection come."""
+    kept = make_many()
+    gc.set_threshold(objects, 2, 3)
+    with Counted() as found, without_full_collections():
+        assert gc.get_threshold() == (objects, 2, 3)
+    assert found == []
+    del kept
+
+
+def test_a_block_may_begin_in_a_finalizer() -> None:
+    """Of an object that is collected as a block begins."""
+    begun = []
+
+    class Cycle:
+        def __init__(self) -> None:
+            self.own = self
+
+        def __del__(self) -> None:
+            with without_full_collections():
+                begun.append(gc.get_threshold())
+
+    with without_full_collections():
+        kept = make_many()
+        Cycle()
+        gc.disable()
+    gc.enable()
+    with without_full_collections():
+        pass
+    assert len(begun) == 1
+    del kept
+
+
 def test_one_block_after_another_leaves_gaps(thresholds: tuple[int, int, int]) -> None:
     """A block that begins in another thread before this one ends does not prolong it."""
     begun, may_end = threading.Event(), threading.Event()

@@ -68,6 +68,13 @@ def test_without_an_observer_a_span_still_gives_its_details() -> None:
     assert details == {"model": "m", "nodes": 3}
 
 
+def test_a_trace_file_that_cannot_be_written_is_warned_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What is traced goes on."""
+    monkeypatch.setenv("SARDONYX_TRACE", str(tmp_path))
+    with pytest.warns(UserWarning, match="SARDONYX_TRACE names .* cannot be written: Is a directory"):
+        event("something")
+
+
 def test_a_trace_file_gets_a_line_of_json_per_event(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """What JSON cannot hold is printed."""
     target = tmp_path / "trace.jsonl"

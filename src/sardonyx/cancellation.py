@@ -164,7 +164,7 @@ def reset_cancellation(token: contextvars.Token[Cancellation | None]) -> None:
 
 
 @contextlib.contextmanager
-def holding(lock: threading.Lock) -> Iterator[None]:
+def holding(lock: threading.RLock) -> Iterator[None]:
     """Hold a lock for which the work that this thread is doing may have to wait long; raises as `check_cancelled` meanwhile."""
     while not lock.acquire(timeout=_PATIENCE_SECONDS):
         check_cancelled()

@@ -44,16 +44,22 @@ _MOST_BYTES = 64 << 30
 DEFAULT_CACHE_BYTES = 1 << 30
 """The size limit of the object cache where `SARDONYX_CACHE_BYTES` sets none."""
 _DEFAULT_ITERATIONS = 10_000_000
+_MOST_DIGITS = 18
 _PRECISIONS = ("highest", "high", "medium")
 
 
 def _positive(name: str) -> int | None:
     """Return a variable as a positive number; None where it is not set or 0, and, with a warning, where it is no number."""
     text = os.environ.get(name, "")
-    if text and not text.isdigit():
-        message = f"the environment variable {name} must be a number of at least 1, got {text!r}, which has no effect"
+    if text and not _is_number(text):
+        message = f"the environment variable {name} must be a number of at least 1, got {text!r:.40}, which has no effect"
         warnings.warn(message, UserWarning, stacklevel=3)
-    return int(text) or None if text.isdigit() else None
+    return int(text) or None if _is_number(text) else None
+
+
+def _is_number(text: str) -> bool:
+    """Return whether a text is a number of 0 and more that a word holds."""
+    return text.isdecimal() and len(text) <= _MOST_DIGITS
 
 
 def _half_of_memory() -> int:
@@ -177,7 +183,7 @@ def cache_dir() -> Path | None:
 def cache_limit_bytes() -> int:
     """Return the size limit of the object cache in bytes."""
     text = os.environ.get("SARDONYX_CACHE_BYTES", "")
-    return int(text) if text.isdigit() else DEFAULT_CACHE_BYTES
+    return int(text) if _is_number(text) else DEFAULT_CACHE_BYTES
 
 
 def compiles_inline() -> bool:

@@ -7,6 +7,9 @@
 Every lock of the package comes from here, and every import inside a function is made without a fork: a module that is half imported
 would stay so in the child, behind a lock that nobody gives back. What a lock guards may be as a thread left it between two
 statements, so state is changed by single assignments, after all that can take long is done.
+
+The same holds within one thread: a handler of a signal, or a finalizer, runs between two statements of whatever its thread does,
+and may make and run sessions itself. So a thread can take a lock again that it holds.
 """
 
 from __future__ import annotations
@@ -38,9 +41,9 @@ class Renewed(Protocol):
         """Let go of them, in the child."""
 
 
-def new_lock() -> threading.Lock:
-    """Return a lock that is free in the child of a fork, whoever held it in the parent."""
-    lock = threading.Lock()
+def new_lock() -> threading.RLock:
+    """Return a lock that is free in the child of a fork, whoever held it in the parent, and that its thread may take again."""
+    lock = threading.RLock()
     _LOCKS.add(lock)
     return lock
 

@@ -4,7 +4,7 @@ A graph of 30,000 nodes is about a million objects, all of them in use. A full c
 without a pause, in which nothing is heard of a signal or a deadline, and finds next to nothing there: what a build makes lives
 until its end, and is freed by taking the graph apart. The young generations are collected as always. As soon as the build ends,
 the thresholds are the user's again; a full collection that came due meanwhile is made when the user's next objects are, or before
-the next build.
+the next build. Where the user has the young objects collected seldom or never, nothing is changed.
 
 Since Python 3.14 collections are made in small steps, which need not wait.
 """
@@ -23,6 +23,8 @@ __all__ = ["without_full_collections"]
 
 _NEVER = (1 << 31) - 5
 """A threshold of the oldest generation that is not reached."""
+_MOST_OBJECTS = 100_000
+"""A program that lets more young objects than that be made has few collections, full ones among them."""
 _HAS_STEPS = sys.version_info >= (3, 14)
 
 
@@ -61,16 +63,22 @@ class _Waiting:
 
     def begin(self, block: _Block) -> None:
         with self._lock:
-            if self._holder is not None and self._holder() is not None:
+            if self._is_held():
                 return
-            now = gc.get_threshold()
-            if now[2] != _NEVER:
-                self._thresholds = now
-            if gc.get_count()[2] > self._thresholds[2]:
-                gc.set_threshold(*self._thresholds)
-                _let_collect()
+            self._give_back()  # what a block held back whose end was interrupted
+        if not 0 < gc.get_threshold()[0] <= _MOST_OBJECTS:
+            return
+        if gc.get_count()[2] > gc.get_threshold()[2]:
+            _let_collect()  # without the lock: finalizers run, which may make sessions
+        with self._lock:
+            if self._is_held():
+                return
+            self._thresholds = gc.get_threshold()
             self._holder = weakref.ref(block)
             gc.set_threshold(*self._thresholds[:2], _NEVER)
+
+    def _is_held(self) -> bool:
+        return self._holder is not None and self._holder() is not None
 
     def end(self, block: _Block) -> None:
         with self._lock:

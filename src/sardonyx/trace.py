@@ -4,13 +4,14 @@
     event("cache.corrupt", file="3fa2.o", fallback="compile")
 
 An observer is any callable that takes an `Event`. With `SARDONYX_TRACE=FILE` each event is also appended to that file as a line of
-JSON. Without an observer a span costs one truth test.
+JSON; where the file cannot be written, a warning says so. Without an observer a span costs one truth test.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -111,5 +112,9 @@ def _tell(what: Event) -> None:
             import json  # for traces in files only
 
         line = json.dumps(dataclasses.asdict(what), default=str)
-        with _LOCK, path.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
+        try:
+            with _LOCK, path.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+        except OSError as error:
+            reason = error.strerror or str(error)
+            warnings.warn(f"SARDONYX_TRACE names {str(path)!r}, which cannot be written: {reason}", UserWarning, stacklevel=2)

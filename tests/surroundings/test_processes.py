@@ -93,24 +93,30 @@ def test_a_full_or_read_only_disk(options: str, tmp_path: Path) -> None:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-_AS_NOBODY = f"import os\nos.setgroups([])\nos.setgid({NOBODY})\nos.setuid({NOBODY})\n"
-
-
-def _readable_by_all() -> bool:
-    """Whether another user can read this interpreter with its library, and these sources."""
-    places = [Path(os.path.realpath(place)) for place in (sys.executable, os.__file__, sardonyx.__file__, __file__)]
-    return all(folder.stat().st_mode & 0o005 == 0o005 for place in places for folder in place.parents)
+_NO_CAPABILITY = "this root may not have files read"
+_AS_NOBODY = f"""
+import ctypes, os, struct
+libc = ctypes.CDLL(None)
+libc.prctl(8, 1, 0, 0, 0)  # PR_SET_KEEPCAPS
+os.setgroups([])
+os.setgid({NOBODY})
+os.setuid({NOBODY})
+reads_all = struct.pack("6I", 4, 4, 4, 0, 0, 0)  # CAP_DAC_READ_SEARCH and no other: this interpreter may lie in root's home
+if libc.capset(struct.pack("Ii", 0x20080522, 0), reads_all) or libc.prctl(47, 2, 2, 0, 0):  # PR_CAP_AMBIENT, for children too
+    print("{_NO_CAPABILITY}")
+    raise SystemExit
+"""
 
 
 @needs_root
 @pytest.mark.parametrize("limit", ["", "NPROC"])
 def test_as_another_user(limit: str, tmp_path: Path) -> None:
-    """Whose home is root's, and who may start no process and no thread besides."""
-    if not _readable_by_all():
-        pytest.skip("another user cannot read this interpreter")
+    """Whose home is root's, who may write nothing there, and who may start no process and no thread besides."""
     source = f"import resource\nresource.setrlimit(resource.RLIMIT_{limit}, (0, 0))\n" if limit else ""
     asked = "options = ort.SessionOptions()\noptions.intra_op_num_threads = 4\nprint(run(options))\n"
     found = run_python(_AS_NOBODY + source + MAKE + asked, changes=_fresh(tmp_path, OPENBLAS_NUM_THREADS="1"))
+    if found.strip() == _NO_CAPABILITY:
+        pytest.skip("another user cannot read this interpreter")
     assert found.strip() == RIGHT
     assert not (tmp_path / "cache").exists()
 
@@ -274,6 +280,15 @@ def test_on_one_processor_of_many(tmp_path: Path) -> None:
     pin = "import os\nos.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
     count = "from sardonyx.codegen.run.processors import available_processors\nprint(available_processors())\n"
     assert run_python(pin + USE + count, changes=_fresh(tmp_path)).split("\n")[:2] == [RIGHT, "1"]
+
+
+def test_where_no_written_page_may_be_executed(tmp_path: Path) -> None:
+    """As in services with `MemoryDenyWriteExecute`."""
+    deny = "import ctypes\nprint(ctypes.CDLL(None).prctl(65, 1, 0, 0, 0))\n"  # PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN
+    found = run_python(deny + USE, changes=_fresh(tmp_path)).split("\n")
+    if found[0] != "0":
+        pytest.skip("this system forbids nothing of the kind")
+    assert found[1] == RIGHT
 
 
 @pytest.mark.parametrize("number", [8, 12, 20])

@@ -107,9 +107,9 @@ class Binder(Generic[PartT]):
     def _look_up(self, part: PartT, shapes: Shapes) -> Binding:
         key = part.start, shapes
         with self._lock:
-            found = self._table.get(key)
+            found = self._table.pop(key, None)
             if found is not None:
-                self._table.move_to_end(key)
+                self._table[key] = found  # as the latest
                 return found
         with span("runtime.bind", shapes=shapes):
             made = self._bind(part, shapes)

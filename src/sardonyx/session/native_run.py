@@ -72,6 +72,7 @@ class NativeRuns:
         self._current = words([code.generation])
         self.pool = PoolWords.of(len(outputs))
         self._lock = new_lock()
+        self._is_learning = False
         self._entry: _Entry | None = None
         self._refused: Key | None = None  # the shapes of the latest run, where runs of theirs need Python
         self._closed = False
@@ -128,13 +129,20 @@ class NativeRuns:
         """
         arrays = self.given(feed)
         with self._lock:
-            if arrays is not None:
-                key = tuple([array.shape for array in arrays])
-                if key != self._refused:
-                    sizes = self.sizes(key)
-                    is_learnt = sizes is not None and _makes_none(sizes.bound) and self._learn(key, sizes, run)
-                    self._refused = None if is_learnt else key
-            return None if self._entry is None else self._entry.function
+            if self._is_learning:  # a handler of a signal runs the session, in the middle of what its thread does here
+                return None
+            self._is_learning = True
+            try:
+                if arrays is not None:
+                    key = tuple([array.shape for array in arrays])
+                    if key != self._refused:
+                        sizes = self.sizes(key)
+                        is_learnt = sizes is not None and _makes_none(sizes.bound) and self._learn(key, sizes, run)
+                        self._refused = None if is_learnt else key
+            finally:
+                self._is_learning = False
+            entry = self._entry
+        return None if entry is None else entry.function
 
     def _learn(self, key: Key, sizes: BoundStep, run: Callable[..., object]) -> bool:
         """Add shapes to the table, or those that are like them, and return whether runs of theirs may be native.
@@ -147,10 +155,11 @@ class NativeRuns:
         if growth is None and not _makes_little(sizes):
             return False
         row: _Row = key if growth is None else (growth.key,)
-        if self._entry is None or not self._entry.takes(row):
-            self._entry = _Entry(self, sizes, run)
-        if growth is not None or self._entry.affords(sizes.bound.scratch_bytes):
-            self._entry.add(row, key, sizes, growth)
+        entry = self._entry
+        if entry is None or not entry.takes(row):
+            entry = self._entry = _Entry(self, sizes, run)
+        if growth is not None or entry.affords(sizes.bound.scratch_bytes):
+            entry.add(row, key, sizes, growth)
         return True
 
     @property

@@ -162,11 +162,12 @@ class Runner:
         if wanted == _AS_IT_IS:
             return self.built.executor
         with self._lock:
-            if wanted not in self._variants:
-                self._variants[wanted] = self._built(wanted)
+            built = self._variants.get(wanted)
+            if built is None:
+                built = self._variants[wanted] = self._built(wanted)
                 if len(self._variants) > _MOST_VARIANTS:
-                    del self._variants[next(iter(self._variants))]
-            return self._variants[wanted].executor
+                    self._variants.pop(next(iter(self._variants)), None)
+            return built.executor
 
     def _built(self, variant: Variant) -> Built:
         if self.source is None:

@@ -19,6 +19,7 @@ import re
 import select
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -66,7 +67,8 @@ def compile_texts(texts: Iterable[str], target: Target, level: int) -> list[byte
         Fail: LLVM rejects a text; the message quotes it.
     """
     rest, written = iter(texts), list[str]()
-    for _ in range(0 if config.compiles_inline() else _TRIES):
+    is_here = config.compiles_inline() or _PROCESS.is_used_by_caller
+    for _ in range(0 if is_here else _TRIES):
         if _PROCESS.is_given_up:
             break
         try:
@@ -78,7 +80,7 @@ def compile_texts(texts: Iterable[str], target: Target, level: int) -> list[byte
         except (OSError, EOFError) as error:
             _raise_if_ended(error)
             event("compile_process.lost", detail=str(error) or "it ended")
-    if not config.compiles_inline():
+    if not is_here:
         _PROCESS.give_up()
     return _compile_here([*written, *rest], target, level)
 
@@ -165,7 +167,13 @@ class CompileProcess:
         """Start nothing yet."""
         self._lock = new_lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._user: int | None = None
         self.is_given_up = False
+
+    @property
+    def is_used_by_caller(self) -> bool:
+        """Whether this thread waits for the process already, and a handler of a signal or a finalizer came in between."""
+        return self._user == threading.get_ident()
 
     def compile(self, texts: Iterable[str], target: Target, level: int) -> list[bytes]:
         """Compile modules.
@@ -180,6 +188,7 @@ class CompileProcess:
             if self.is_given_up:  # while this thread waited for the lock
                 raise TimeoutError("the compiler process was given up")
             try:
+                self._user = threading.get_ident()
                 requests, replies = self._pipes()
                 count = 0
                 for text in texts:
@@ -190,6 +199,8 @@ class CompileProcess:
                 self.is_given_up = isinstance(error, _SilentError)
                 self._end()
                 raise
+            finally:
+                self._user = None
         for _, problem in answers.values():
             if problem:
                 raise Fail(problem)
@@ -213,7 +224,7 @@ class CompileProcess:
 
     def after_fork(self) -> None:
         """Let go of the process, in the child of a fork: it is the parent's."""
-        process, self._process = self._process, None
+        process, self._process, self._user = self._process, None, None
         if process is not None:
             process.returncode = 0
             _close_pipes(process)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import mmap
+import os
 import platform
 import struct
 import sys
@@ -24,7 +25,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sardonyx.errors import Fail
-from sardonyx.forks import without_fork
 from sardonyx.held_memory import HeldKind, HeldMemory
 
 __all__ = ["MAGIC", "Code", "Image", "Pages", "functions_outside", "is_supported", "laid_out"]
@@ -43,6 +43,7 @@ _GLOBAL, _ABSOLUTE, _X86_64 = 1, 0xFFF1, 62
 _ADDRESS_64, _DISTANCE_32, _CALL_32 = 1, 2, 4
 _JUMP = b"\xff\x25\x00\x00\x00\x00"
 _READ, _WRITE, _EXECUTE = 1, 2, 4
+_FIXED = 16
 
 
 def is_supported() -> bool:
@@ -257,7 +258,24 @@ class Pages:
         """Write the content, and let it be executed; raises Fail where the system does not."""
         ctypes.memmove(self.address, bytes(content), len(content))
         if _libc().mprotect(self.address, self.size_bytes, _READ | _EXECUTE):
-            raise Fail(f"the system does not let kernels be executed: {_reason()}")
+            reason = _reason()
+            if not self._map(content):
+                raise Fail(f"the system does not let kernels be executed: {reason}")
+
+    def _map(self, content: bytes | bytearray) -> bool:
+        """Put a file in memory with the content in place of the pages, and return whether the system lets that be executed.
+
+        Some forbid pages that were written to, as `PR_SET_MDWE` of Linux and services with `MemoryDenyWriteExecute` do.
+        """
+        try:
+            descriptor = os.memfd_create("sardonyx")
+        except OSError:
+            return False
+        with os.fdopen(descriptor, "wb", buffering=0) as file:
+            file.truncate(self.size_bytes)
+            file.write(content)
+            flags = mmap.MAP_PRIVATE | _FIXED
+            return bool(_libc().mmap(self.address, self.size_bytes, _READ | _EXECUTE, flags, descriptor, 0) == self.address)
 
 
 def _section(content: bytes, place: int) -> _Section:
@@ -292,9 +310,6 @@ def _address_outside(name: str, kernels: Sequence[str]) -> int:
 
 
 def _reason() -> str:
-    with without_fork():
-        import os
-
     return os.strerror(ctypes.get_errno())
 
 

@@ -115,9 +115,9 @@ class LoopProgram:
         if latest is not None and latest[0] == key:
             return latest[1]
         with self._lock:
-            found = self._bindings.get(key)
+            found = self._bindings.pop(key, None)
             if found is not None:
-                self._bindings.move_to_end(key)
+                self._bindings[key] = found  # as the latest
         if found is None:
             found = self._bind(*key)
             with self._lock:

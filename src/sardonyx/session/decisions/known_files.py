@@ -53,4 +53,4 @@ def remember_digests(file: SettledFile, message: str, content: bytes) -> None:
     with _LOCK:
         _DIGESTS[file] = message, content
         while len(_DIGESTS) > _MOST_FILES:
-            del _DIGESTS[next(iter(_DIGESTS))]
+            _DIGESTS.pop(next(iter(_DIGESTS)), None)

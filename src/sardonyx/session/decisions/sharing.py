@@ -96,8 +96,8 @@ def share(identity: Identity, built: Built, kept_bytes: int | None = None) -> No
         gone.append(_RECENT.pop(identity, None))
         if recent is not None:
             _RECENT[identity] = recent
-        while len(_RECENT) > _MOST_RECENT or sum(size for _, size in _RECENT.values()) > _RECENT_BYTES:
-            gone.append(_RECENT.pop(next(iter(_RECENT))))
+        while len(_RECENT) > _MOST_RECENT or sum(size for _, size in list(_RECENT.values())) > _RECENT_BYTES:
+            gone.append(_RECENT.pop(next(iter(_RECENT)), None))
 
 
 def forget_recent() -> None:

@@ -53,6 +53,7 @@ class _TimedCalls:
         self._program = program
         self._made: collections.deque[tuple[TimedCall, Bound]] = collections.deque(maxlen=LANES * SHAPES_KEPT)
         self._lock = new_lock()
+        self._is_recording = False
 
     def native_call(self, bound: Bound) -> NativeCall | None:
         """Return a new call for what is bound; None where only Python will do."""
@@ -67,13 +68,15 @@ class _TimedCalls:
         lock, clock = self._lock, time.perf_counter_ns
 
         def recorded(session: object, names: object, feed: object, options: object) -> list[OnnxValue]:
-            if not lock.acquire(blocking=False):
+            if self._is_recording or not lock.acquire(blocking=False):  # in another thread, or where a handler interrupted this one
                 return run(session, names, feed, options)
             try:
+                self._is_recording = True
                 start_ns = clock()
                 results = native(session, names, feed, options)
                 self._record(start_ns, clock())
             finally:
+                self._is_recording = False
                 lock.release()
             return results
 

@@ -38,7 +38,7 @@ def remembered(function: Callable[_Parameters, _Result]) -> Callable[_Parameters
         result = function(*args, **kwargs)
         with lock:
             while len(known) >= _ENTRIES:
-                del known[next(iter(known))]
+                known.pop(next(iter(known)), None)
             known[key] = result, (args, kwargs)
         return result
 
