@@ -10,7 +10,6 @@ compared before it is used. Weights that the optimizer computed are in the recor
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import marshal
 import operator
@@ -274,10 +273,7 @@ class KeptPlacements(Sequence[Placement]):
     def __init__(self, plain: Sequence[Plain]) -> None:
         """Keep what `plain_placement` returned of each."""
         self._plain = plain
-
-    @functools.cached_property
-    def _all(self) -> tuple[Placement, ...]:
-        return tuple([read_placement(*place) for place in self._plain])
+        self._read: tuple[Placement, ...] | None = None
 
     def __len__(self) -> int:
         return len(self._plain)
@@ -289,7 +285,10 @@ class KeptPlacements(Sequence[Placement]):
     def __getitem__(self, index: slice) -> Sequence[Placement]: ...
 
     def __getitem__(self, index: int | slice) -> Placement | Sequence[Placement]:
-        return self._all[index]
+        read = self._read
+        if read is None:
+            read = self._read = tuple([read_placement(*place) for place in self._plain])
+        return read[index]
 
 
 _plain_fields = operator.attrgetter(*(x.name for x in dataclasses.fields(Placement) if x.name not in ("declined", "precision")))
