@@ -1,5 +1,7 @@
 """Facts about counting n-grams."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,14 @@ def test_lengths_outside_the_range_do_not_count():
 def test_skips_widen_the_windows():
     """Single tokens count once, however many skips are tried."""
     assert counted([[5, 6, 6, 6]], skips=2) == [[1, 3, 3, 3, 0]]
+
+
+def test_pairs_are_found_by_search_where_a_table_would_be_long():
+    """With the same counts."""
+    rows = np.random.default_rng(0).integers(4, 9, (20, 9))
+    searched = dataclasses.replace(POOL, numbers=(None, None))
+    assert POOL.numbers[0] is not None
+    assert counted(rows, skips=2) == counted(rows, skips=2, pool=searched)
 
 
 def test_strings_are_tokens():

@@ -17,6 +17,9 @@ from sardonyx.providers.reference.algorithms.label_tables import Table, looked_u
 
 __all__ = ["Pool", "count_ngrams", "pool_of"]
 
+_MOST_NUMBERED = 1 << 20
+"""How many pairs a table may have that is looked up without a search."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pool:
@@ -28,6 +31,8 @@ class Pool:
     """How many numbers there are."""
     pairs: tuple[Array, ...]
     """For each level from 2 on, the pairs prefix * token_count + token, ascending."""
+    numbers: tuple[Array | None, ...]
+    """For each level from 2 on, the number of each pair that there may be, -1 for those that are none; None where that is long."""
     grams: tuple[Array, ...]
     """For each level from 1 on, the position in the pool of each number's n-gram, -1 if it is a prefix only."""
     gram_count: int
@@ -53,6 +58,7 @@ def pool_of(flat: Array, starts: Sequence[int]) -> Pool:
     codes = [level[:, 0] for level in numbers]
     positions = np.cumsum([0, *map(len, levels)])
     pairs: list[Array] = []
+    numbered: list[Array | None] = []
     grams = [_gram_of(codes, positions, 0, len(distinct))]
     for depth in range(1, len(levels)):
         longer = range(depth, len(levels))
@@ -60,9 +66,19 @@ def pool_of(flat: Array, starts: Sequence[int]) -> Pool:
         table = np.unique(np.concatenate([*keys.values()]))
         for k in longer:
             codes[k] = np.searchsorted(table, keys[k])
+        numbered.append(_numbers_of(table, len(grams[-1]) * max(len(distinct), 1)))
         pairs.append(table)
         grams.append(_gram_of(codes, positions, depth, len(table)))
-    return Pool(tokens, max(len(distinct), 1), tuple(pairs), tuple(grams), int(positions[-1]))
+    return Pool(tokens, max(len(distinct), 1), tuple(pairs), tuple(numbered), tuple(grams), int(positions[-1]))
+
+
+def _numbers_of(pairs: Array, count: int) -> Array | None:
+    """Return a table of `count` pairs in which each pair is found at once, None where it would be long."""
+    if count > _MOST_NUMBERED:
+        return None
+    numbers = np.full(count, -1, np.int32)
+    numbers[pairs] = np.arange(len(pairs))
+    return numbers
 
 
 def _gram_of(codes: Sequence[Array], positions: Array, level: int, count: int) -> Array:
@@ -95,11 +111,15 @@ def count_ngrams(pool: Pool, rows: Array, shortest: int, longest: int, max_skip_
 
 def _climb(pool: Pool, tokens: Array, row: Array, column: Array, code: Array, level: int) -> tuple[Array, Array, Array]:
     """Return the windows that go on with a known token at `column`, and their numbers on `level`."""
-    table = pool.pairs[level - 2]
+    table, numbers = pool.pairs[level - 2], pool.numbers[level - 2]
     inside = column < tokens.shape[1]
     row, column, code = row[inside], column[inside], code[inside]
     token = tokens[row, column]
     key = code * pool.token_count + token
-    at = np.searchsorted(table, key).clip(max=max(len(table) - 1, 0))
-    known = (token >= 0) & (table[at] == key) if len(table) else np.zeros(len(key), bool)
+    if numbers is not None:
+        at = np.where(token >= 0, numbers.take(key, mode="clip"), -1)
+        known = at >= 0
+    else:
+        at = np.searchsorted(table, key).clip(max=max(len(table) - 1, 0))
+        known = (token >= 0) & (table[at] == key) if len(table) else np.zeros(len(key), bool)
     return row[known], column[known], at[known]

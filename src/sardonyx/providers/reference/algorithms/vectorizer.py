@@ -16,7 +16,7 @@ from sardonyx.providers.reference.algorithms.ngrams import Pool, count_ngrams
 __all__ = ["Vectorizer", "vectorizer_of"]
 
 _FEW = 400
-"""Up to how many tokens, each counted once for each number of skips, a loop takes less than calls of NumPy."""
+"""Up to how many looks at tokens a loop takes less than calls of NumPy."""
 _MOST_PAIRS = 1 << 18
 """How many n-grams of two tokens and more are also kept as dictionaries."""
 _LARGE = np.float32(1e30)
@@ -50,7 +50,7 @@ class Vectorizer:
     def write(self, rows: Array, output: Array) -> None:
         """Write the columns of `rows` (N, C) into zeros (N, width), float32."""
         C = rows.shape[1]
-        if self.tables is not None and rows.size * (min(self.max_skip_count, C) + 1) <= _FEW:
+        if self.tables is not None and rows.size * self._looks(C) <= _FEW:
             self._write_few(self.tables, rows.tolist(), output)
             return
         row, gram = count_ngrams(self.pool, rows, *self.lengths, self.max_skip_count)
@@ -58,6 +58,11 @@ class Vectorizer:
             self._add(row, gram, output.reshape(-1))
         else:
             self._add_sorted(row, gram, output)
+
+    def _looks(self, C: int) -> int:
+        """Return how often each token is looked at."""
+        deepest = min(self.lengths[1], len(self.pool.grams))
+        return 1 if deepest == 1 else 2 * deepest * (min(self.max_skip_count, C) + 1)
 
     def _write_few(self, tables: _Tables, rows: Sequence[Sequence[str | int]], output: Array) -> None:
         if self.is_one_to_one and self.lengths[0] == min(self.lengths[1], len(tables.grams)) == 1:
