@@ -26,6 +26,7 @@ from sardonyx.ir.attribute import AttributeValue
 from sardonyx.provider import Body, Bound, DeviceBuffer, PlainCalls, StepInfo, TimedRun, check_cancelled
 from sardonyx.providers.reference.expressions import kernel_of
 from sardonyx.providers.reference.registry import Call, Kernel, KernelFunction
+from sardonyx.providers.reference.text_chain import TextChain, counter_of, find_text_chains
 
 __all__ = ["ReferenceProgram", "dense"]
 
@@ -121,6 +122,7 @@ class ReferenceProgram:
         kept = {*self._outputs, *(slots[value] for value in constants)}
         self._operators = [node.op_type for node in nodes]
         self._is_plain = all(_is_plain(node, outputs) for node in nodes)
+        self._text_chains = find_text_chains(nodes, outputs) if self._is_plain else []
         self._steps = [_compile(node, slots, len(slots), last_reader, kept, bodies) for node in nodes]
 
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
@@ -162,12 +164,34 @@ class ReferenceProgram:
         if not self._is_plain:
             return None
         places = {slot: slot for slot in range(self._input_count)}
-        calls = []
+        calls: list[tuple[Callable[..., OnnxValue], tuple[int, ...]]] = []
+        counters = {chain.vectorizer: (chain, counted) for chain in self._text_chains if (counted := self._counted(chain))}
+        inner = {place for chain, _ in counters.values() for place in chain.inner}
         for number, step in enumerate(self._steps):
-            calls.append(self._plain(step, places))
-            places[step.results[0]] = self._input_count + number
+            if number in inner:
+                continue
+            if number in counters:
+                chain, counted = counters[number]
+                calls.append((counted, (places[self._steps[chain.first].arguments[0]],)))
+            else:
+                calls.append(self._plain(step, places))
+            places[step.results[0]] = self._input_count + len(calls) - 1
         outputs = tuple([places.get(slot, -1) for slot in self._outputs])
         return PlainCalls(tuple(calls), outputs) if min(outputs, default=-1) >= self._input_count else None
+
+    def _counted(self, chain: TextChain) -> Callable[[Array], Array] | None:
+        """Return one call for a chain; None where its nodes have to be called one by one."""
+        steps = [self._steps[place] for place in sorted({*chain.inner, chain.vectorizer})]
+
+        def one_by_one(texts: Array) -> Array:
+            for step in steps:
+                texts = step.function(step.call, texts, **step.attributes)
+            return texts
+
+        try:
+            return counter_of(chain, [step.attributes for step in self._steps], one_by_one)
+        except InvalidArgument:
+            return None  # which the run says, of the node
 
     def _plain(self, step: _BoundKernel, places: Mapping[int, int]) -> tuple[Callable[..., OnnxValue], tuple[int, ...]]:
         function, call, attributes = step.function, step.call, step.attributes

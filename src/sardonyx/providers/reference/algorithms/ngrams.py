@@ -15,7 +15,7 @@ from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.label_tables import Table, looked_up, table_of
 
-__all__ = ["Pool", "count_ngrams", "pool_of"]
+__all__ = ["Pool", "count_ngrams", "count_numbers", "pool_of"]
 
 _MOST_NUMBERED = 1 << 20
 """How many pairs a table may have that is looked up without a search."""
@@ -92,8 +92,12 @@ def count_ngrams(pool: Pool, rows: Array, shortest: int, longest: int, max_skip_
 
     Between the tokens of an n-gram lie 0 to `max_skip_count` others, always as many; single tokens count once.
     """
-    C = rows.shape[1]
-    tokens = looked_up(pool.tokens, rows)
+    return count_numbers(pool, looked_up(pool.tokens, rows), shortest, longest, max_skip_count)
+
+
+def count_numbers(pool: Pool, tokens: Array, shortest: int, longest: int, max_skip_count: int) -> tuple[Array, Array]:
+    """Do what `count_ngrams` does with numbers of tokens (N, C), -1 for what is in no n-gram."""
+    C = tokens.shape[1]
     found_rows, found_grams = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     most = 0 if longest == 1 else min(max_skip_count, max(C - 2, 0))
     for stride in range(1, most + 2):

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from sardonyx.dtypes import Array
-from sardonyx.providers.reference.algorithms.ngrams import Pool, count_ngrams
+from sardonyx.providers.reference.algorithms.label_tables import looked_up
+from sardonyx.providers.reference.algorithms.ngrams import Pool, count_numbers
 
 __all__ = ["Vectorizer", "vectorizer_of"]
 
@@ -49,12 +50,26 @@ class Vectorizer:
 
     def write(self, rows: Array, output: Array) -> None:
         """Write the columns of `rows` (N, C) into zeros (N, width), float32."""
-        C = rows.shape[1]
-        if self.tables is not None and rows.size * self._looks(C) <= _FEW:
+        if self.tables is not None and rows.size * self._looks(rows.shape[1]) <= _FEW:
             self._write_few(self.tables, rows.tolist(), output)
+        else:
+            self._write_numbers(looked_up(self.pool.tokens, rows), output)
+
+    def write_texts(self, rows: Sequence[Sequence[str]], output: Array) -> None:
+        """Write the columns of rows of texts, each as long as it is, into zeros (N, width), float32."""
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        count, longest = int(lengths.sum()), int(lengths.max(initial=0))
+        if self.tables is not None and count * self._looks(longest) <= _FEW:
+            self._write_few(self.tables, rows, output)
             return
-        row, gram = count_ngrams(self.pool, rows, *self.lengths, self.max_skip_count)
-        if self.is_one_to_one and C * (self.max_skip_count + 1) < _EXACT_COUNT:
+        get, texts = self.pool.tokens.by_string.get, itertools.chain.from_iterable(rows)
+        numbers = np.full((len(rows), longest), -1, np.int64)
+        numbers[np.arange(longest) < lengths[:, None]] = np.fromiter(map(get, texts, itertools.repeat(-1)), np.int64, count)
+        self._write_numbers(numbers, output)
+
+    def _write_numbers(self, tokens: Array, output: Array) -> None:
+        row, gram = count_numbers(self.pool, tokens, *self.lengths, self.max_skip_count)
+        if self.is_one_to_one and tokens.shape[1] * (self.max_skip_count + 1) < _EXACT_COUNT:
             self._add(row, gram, output.reshape(-1))
         else:
             self._add_sorted(row, gram, output)
@@ -125,7 +140,7 @@ class _Tables:
                 row[column] = value if weights is None else value * weights[number]
 
     def count(self, tokens: Sequence[str | int], lengths: tuple[int, int], max_skip_count: int) -> Mapping[int, int]:
-        """Return n-gram -> how often it occurs, as `count_ngrams` finds them."""
+        """Return n-gram -> how often it occurs, as `count_numbers` finds them."""
         shortest, deepest = lengths[0], min(lengths[1], len(self.grams))
         counts: dict[int, int] = {}
         numbers = [*map(self.tokens.get, tokens, itertools.repeat(-1))]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from sardonyx.providers.reference.algorithms.re2 import compile_re2
 from sardonyx.providers.reference.algorithms.vectorizer import Vectorizer, vectorizer_of
 from sardonyx.providers.reference.registry import Call, kernel
 
-__all__: list[str] = []
+__all__ = ["case_changer", "vectorizer_of_attributes"]
 
 
 def _strings(values: Sequence[str], shape: Sequence[int]) -> Array:
@@ -76,6 +77,15 @@ def _case_changers(locale: str) -> tuple[Callable[[str], str], Callable[[str], s
     )
 
 
+def case_changer(locale: str, action: str) -> Callable[[str], str]:
+    """Return what changes the case of a text as case_change_action says; raises InvalidArgument for what is none."""
+    lower, upper = _case_changers(locale)
+    changes: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": lower, "UPPER": upper}
+    if action not in changes:
+        raise InvalidArgument(f"case_change_action={action!r}; expected NONE, LOWER or UPPER")
+    return changes[action]
+
+
 @kernel("StringNormalizer", since=10)
 def string_normalizer(
     _node: Call,
@@ -89,14 +99,10 @@ def string_normalizer(
     """Drop stop words from (C,) or (1, C), then change the case; if nothing is left, one empty string. ONNX StringNormalizer-10."""
     if x.ndim not in (1, 2) or (x.ndim == 2 and len(x) != 1):
         raise InvalidArgument(f"the input has shape {x.shape}; expected (C,) or (1, C)")
-    lower, upper = _case_changers(locale)
-    changes: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": lower, "UPPER": upper}
-    if case_change_action not in changes:
-        raise InvalidArgument(f"case_change_action={case_change_action!r}; expected NONE, LOWER or UPPER")
-    change = changes[case_change_action]
+    change = case_changer(locale, case_change_action)
     words = x.reshape(-1).tolist()
     if stopwords:
-        compared: Callable[[str], str] = str if is_case_sensitive else lower
+        compared: Callable[[str], str] = str if is_case_sensitive else case_changer(locale, "LOWER")
         dropped = set(map(compared, stopwords))
         words = [word for block in checked_blocks(words) for word in block if compared(word) not in dropped]
     result = [text for block in checked_blocks(words) for text in map(change, block)] or [""]
@@ -167,6 +173,12 @@ def _vectorizer(
     )
 
 
+def vectorizer_of_attributes(attributes: Mapping[str, Any]) -> Vectorizer:
+    """Return what counts for a TfIdfVectorizer; raises InvalidArgument for attributes that do not fit. Any: of many types."""
+    lists = [attributes.get(name, ()) for name in ("pool_strings", "pool_int64s", "ngram_counts", "ngram_indexes", "weights")]
+    return _vectorizer(*lists, *[attributes[name] for name in ("mode", "min_gram_length", "max_gram_length", "max_skip_count")])
+
+
 def _columns(indexes: Sequence[int], gram_count: int) -> Array:
     columns = np.array(indexes, np.int64)
     if len(columns) != gram_count or (columns < 0).any():
@@ -195,12 +207,12 @@ def tf_idf_vectorizer(
     """
     if x.ndim not in (1, 2) or (x.dtype.kind == "O") != bool(pool_strings):
         raise InvalidArgument(f"the input has shape {x.shape} and type {x.dtype}; expected (N, C) or (C,), of the pool's type")
-    vectorizer = _vectorizer(
+    made = _vectorizer(
         *(pool_strings, pool_int64s, ngram_counts, ngram_indexes, weights),
         *(mode, min_gram_length, max_gram_length, max_skip_count),
     )
     rows = x[None] if x.ndim == 1 else x
-    check_output_size((len(rows), vectorizer.width), 4)
-    output = np.zeros((len(rows), vectorizer.width), np.float32)
-    vectorizer.write(rows, output)
-    return output.reshape((*x.shape[:-1], vectorizer.width))
+    check_output_size((len(rows), made.width), 4)
+    output = np.zeros((len(rows), made.width), np.float32)
+    made.write(rows, output)
+    return output.reshape((*x.shape[:-1], made.width))

@@ -14,7 +14,7 @@ from sardonyx.providers.reference.algorithms.memo import remembered
 from sardonyx.providers.reference.algorithms.tokens import text_splitter, token_finder
 from sardonyx.providers.reference.registry import Call, kernel
 
-__all__: list[str] = []
+__all__ = ["token_cutter"]
 
 _START, _END = "\x02", "\x03"
 """What `mark` puts around the tokens of a string."""
@@ -40,14 +40,10 @@ def tokenizer(
     """
     if x.ndim not in (1, 2):
         raise InvalidArgument(f"the input has shape {x.shape}; expected (C,) or (N, C)")
-    if mincharnum < 1 or (list(separators) == [""] and mincharnum > 1):
-        raise InvalidArgument(f"mincharnum={mincharnum}; expected at least 1, and 1 where one separator '' cuts into characters")
-    if not tokenexp and not separators:
-        raise InvalidArgument("neither tokenexp nor separators say what a token is; give one of them")
+    cut = token_cutter(separators, tokenexp, mincharnum)
     if not x.size:
         return np.empty((*x.shape, 0), object)
     texts = x.reshape(-1).tolist()
-    cut = _cutter(separators, tokenexp, mincharnum)
     rows = [*map(cut, texts)]
     longest = max(map(len, rows))
     if not longest:
@@ -60,7 +56,11 @@ def tokenizer(
 
 
 @remembered
-def _cutter(separators: Sequence[str], expression: str, least: int) -> Callable[[str], list[str]]:
-    """Return what cuts a text into tokens of at least so many characters."""
+def token_cutter(separators: Sequence[str], expression: str, least: int) -> Callable[[str], list[str]]:
+    """Return what cuts a text into tokens of at least so many characters; raises InvalidArgument for what does not say how."""
+    if least < 1 or (list(separators) == [""] and least > 1):
+        raise InvalidArgument(f"mincharnum={least}; expected at least 1, and 1 where one separator '' cuts into characters")
+    if not expression and not separators:
+        raise InvalidArgument("neither tokenexp nor separators say what a token is; give one of them")
     find = token_finder(expression) if expression else list if list(separators) == [""] else text_splitter(separators)
     return lambda text: [*filter(None, find(text))] if least == 1 else [token for token in find(text) if len(token) >= least]
