@@ -25,10 +25,10 @@ def engine(target: Target) -> Engine:
     return engine
 
 
-def _rows(engine: Engine, data: Array, indices: Array, block: int = 2) -> tuple[Array, int]:
+def _rows(engine: Engine, data: Array, indices: Array, block: int = 2, together: int = 1) -> tuple[Array, int]:
     outer, axis, inner = data.shape
     result, status = np.full((outer, indices.size, inner), -1, np.int32), np.zeros(1, np.int64)
-    params = GatherParams(outer, indices.size, inner, axis * inner, 0, ((axis, inner),), block)
+    params = GatherParams(outer, indices.size, inner, axis * inner, 0, ((axis, inner),), block, together)
     call(engine, "rows", [data, indices, result, status], params.words(), 0, params.tasks())
     return result, int(status[0])
 
@@ -39,6 +39,16 @@ def test_rows_are_taken(engine: Engine, inner: int) -> None:
     data = np.arange(3 * 5 * inner, dtype=np.int32).reshape(3, 5, inner)
     indices = np.array([4, 0, -1, -5, 2], np.int64)
     result, status = _rows(engine, data, indices)
+    np.testing.assert_array_equal(result, data[:, indices])
+    assert status == 0
+
+
+@pytest.mark.parametrize("together", [1, 2, 3, 9])
+def test_several_of_a_batch_are_one_task(engine: Engine, together: int) -> None:
+    """Where a task has all tuples of each; the last one may have fewer."""
+    data = np.arange(7 * 5 * 3, dtype=np.int32).reshape(7, 5, 3)
+    indices = np.array([4, 0, -1], np.int64)
+    result, status = _rows(engine, data, indices, 100, together)
     np.testing.assert_array_equal(result, data[:, indices])
     assert status == 0
 
@@ -83,6 +93,23 @@ def test_elements_are_taken_along_an_axis(engine: Engine, axis: int, grain: int)
     indices[1, 2, 3] = data.shape[axis]
     call(engine, "elements", [data, indices, result, status], params.words(), 0, params.tasks())
     assert status[0] == np.ravel_multi_index((1, 2, 3), shape) + 1
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 31, 257, 1024, 1025])
+def test_lines_that_take_the_same_places(engine: Engine, count: int) -> None:
+    """Several side by side, by a table of places; a wrong index is reported, whichever it is."""
+    data = np.arange(23 * 40, dtype=np.int32).reshape(23, 40)
+    indices = np.random.default_rng(count).integers(-40, 40, count)
+    for together in (3, 4, 7, 23):
+        params = GatherParams(23, count, 1, 40, 0, ((40, 1),), 1 << 14, together)
+        result, status = np.full((24, count), -1, np.int32), np.zeros(1, np.int64)
+        call(engine, "singles", [data, indices, result, status], params.words(), 0, params.tasks())
+        np.testing.assert_array_equal(result, [*data[:, indices], np.full(count, -1)])
+        assert status[0] == 0
+        spoiled = indices.copy()
+        spoiled[count // 2] = 40
+        call(engine, "singles", [data, spoiled, result, status], params.words(), 0, params.tasks())
+        assert (status[0] - 1) % count == count // 2
 
 
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 33, 100])

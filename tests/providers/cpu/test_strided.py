@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.cpu_run import LEVELS
+from support.cpu_run import LEVELS, run_cpu
 
 from sardonyx.codegen.emit.types import I8, I16, I32, I64
 from sardonyx.codegen.run.step_table import Buffer as Place
@@ -90,3 +90,22 @@ def test_elements_are_moved_by_their_size() -> None:
 def test_dense_strides() -> None:
     """Products of the dimensions behind."""
     assert dense_strides((2, _N, 3)) == [3 * _N, 3, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int64])
+@pytest.mark.parametrize("repeats", [[2, 3, 4], [1, 3, 1], [2, 1, 5], [7, 1, 1], [1, 1, 70]])
+def test_what_is_repeated_along_several_dimensions(repeats: list[int], dtype: type) -> None:
+    """The innermost one first, then whole rows of it; of sizes that only the binding shows too."""
+    kind = {np.uint8: "uint8", np.float32: "float", np.int64: "int64"}[dtype]
+    numbers = ", ".join(map(str, repeats))
+    for shape in ("2, 3, 5", "n, 3, m"):
+        body = f"graph(x: {kind}[{shape}]) -> (y) {{ r: int64[3] = [{numbers}] y = Tile(x, r) }}"
+        x = np.arange(30).reshape(2, 3, 5).astype(dtype)
+        np.testing.assert_array_equal(run_cpu(body, {"x": x})[0], np.tile(x, repeats))
+
+
+def test_what_is_broadcast_along_several_dimensions() -> None:
+    """As Expand does."""
+    x = np.arange(12, dtype=np.float32).reshape(2, 1, 3, 1, 2)
+    body = "graph(x: float[2, 1, 3, 1, 2]) -> (y) { s: int64[5] = [2, 4, 3, 70, 2] y = Expand(x, s) }"
+    np.testing.assert_array_equal(run_cpu(body, {"x": x})[0], np.broadcast_to(x, (2, 4, 3, 70, 2)))

@@ -54,15 +54,27 @@ class GatherParams:
     """For each number of a tuple how long its axis is, and from one place of it to the next, in elements."""
     block: int
     """Tuples in one task."""
+    block_batch: int = 1
+    """How many o a task has; more than one only where it has all tuples of each."""
 
     def words(self) -> list[int]:
         """Return the parameters as the kernel reads them."""
-        head = [self.count, self.inner, self.data_stride, self.index_stride, self.block]
+        head = [self.count, self.inner, self.data_stride, self.index_stride, self.block, self.batch, self.block_batch]
         return [*head, *(word for axis in self.axes for word in axis)]
 
     def tasks(self) -> int:
         """Return how many tasks it is."""
-        return self.batch * -(-self.count // self.block)
+        return -(-self.batch // self.block_batch) * -(-self.count // self.block)
+
+
+_AXES = 7
+"""The first parameter of the axes."""
+_TABLE, _TOGETHER_ELEMENTS = 1024, 256
+"""Places that a table has, and about how many elements of several lines are taken by it at a time."""
+_FEW_LINES = 4
+_UNROLLED = 8
+_SHORT_LINE = 32
+"""Lines of fewer elements are taken in groups: vectors under a mask take longer."""
 
 
 def write_gather(module: Module, symbol: str, element: Type, index: Type, depth: int, *, single: bool) -> None:
@@ -77,19 +89,65 @@ def write_gather(module: Module, symbol: str, element: Type, index: Type, depth:
         single: whether a tuple takes one element: `inner` is 1.
     """
     with module.kernel(symbol) as b:
-        count, inner, data_stride, index_stride, block = (b.param(place) for place in range(5))
+        count, inner, data_stride, index_stride, block, batch, block_batch = (b.param(place) for place in range(_AXES))
         data, indices, result = b.buffer(DATA, element), b.buffer(INDICES, index), b.buffer(RESULT, element)
-        blocks = (count + block - 1) // block
+        blocks, is_line = (count + block - 1) // block, single and depth == 1
+        table = b.stack(I64, _TABLE if is_line else 1)
+
+        def one_by_one(begin: Register, end: Register, first: Register, last: Register) -> None:
+            with b.loop(begin, end) as outer:
+                base, tuples = data.at(outer * data_stride), outer * index_stride
+                if is_line:
+                    line = _Line(base, indices.at(tuples), result.at(outer * count), b.param(_AXES), b.param(_AXES + 1), tuples)
+                    _gather_line(b, line, first, last)
+                else:
+                    arrays = base, indices, result.at(outer * count * inner)
+                    _gather_tuples(b, arrays, tuples, (first, last), depth, inner, single=single)
+
         with b.loop(b.begin, b.end) as task:
-            outer, first = task // blocks, task % blocks * block
-            base, tuples, last = data.at(outer * data_stride), outer * index_stride, b.min(first + block, count)
-            if single and depth == 1:
-                line = _Line(base, indices.at(tuples), result.at(outer * count), b.param(5), b.param(6), tuples)
-                _gather_line(b, line, first, last)
+            begin, first = task // blocks * block_batch, task % blocks * block
+            end, last = b.min(begin + block_batch, batch), b.min(first + block, count)
+            apart = functools.partial(one_by_one, begin, end, first, last)
+            if is_line:
+                base, target = data.at(begin * data_stride), result.at(begin * count)
+                shared = _Line(base, indices, target, b.param(_AXES), b.param(_AXES + 1), b.const(I64, 0))
+                several = index_stride.eq(0) & (end - begin >= _FEW_LINES) & (count <= _TABLE)
+                b.branch(several, functools.partial(_gather_lines, b, shared, table, (end - begin, count, data_stride)), apart)
             else:
-                _gather_tuples(
-                    b, (base, indices, result.at(outer * count * inner)), tuples, (first, last), depth, inner, single=single
-                )
+                apart()
+
+
+def _gather_lines(b: Kernel, line: _Line, table: Pointer, sizes: tuple[Register, Register, Register]) -> None:
+    """Take the same places of some lines, each a step further: where they are is computed once, for several lines side by side."""
+    _, count, _ = sizes
+    valid = b.variable(b.const(BOOL, True))
+    with b.loop(0, count) as j:
+        position, inside = checked_index(b, line.indices.load(j), line.length)
+        table.store(position * line.stride, j)
+        valid.set(valid.value & inside)
+    b.branch(valid.value, lambda: _take_lines(b, line, table, sizes), lambda: _report(b, line, b.const(I64, 0), count))
+
+
+def _take_lines(b: Kernel, line: _Line, table: Pointer, sizes: tuple[Register, Register, Register]) -> None:
+    lines, count, step = sizes
+    together = b.max(b.min(lines, b.const(I64, _TOGETHER_ELEMENTS) // b.max(count, 1)), 1)
+    with b.loop(count, together * count) as place:
+        table.store(table.load(place - count) + step, place)
+    whole = lines // together * together
+    with b.loop(0, whole, together) as number:
+        _take(b, line.data.at(number * step), table, line.result.at(number * count), together * count)
+    _take(b, line.data.at(whole * step), table, line.result.at(whole * count), (lines - whole) * count)
+
+
+def _take(b: Kernel, data: Pointer, table: Pointer, result: Pointer, count: Register) -> None:
+    """Store the elements at the first places of a table side by side."""
+    whole = count & -_UNROLLED
+    with b.loop(0, whole, _UNROLLED) as first:
+        elements = [data.load(table.load(first + number)) for number in range(_UNROLLED)]
+        for number, element in enumerate(elements):
+            result.store(element, first + number)
+    with b.loop(whole, count) as place:
+        result.store(data.load(table.load(place)), place)
 
 
 def _gather_tuples(
@@ -104,7 +162,7 @@ def _gather_tuples(
 ) -> None:
     data, indices, result = arrays
     with b.loop(*places) as j:
-        offset, valid = tuple_offset(b, indices, tuples + j, depth, 5)
+        offset, valid = tuple_offset(b, indices, tuples + j, depth, _AXES)
         with b.when(valid):
             if single:
                 result.store(data.load(offset), j)
@@ -155,6 +213,11 @@ def _gather_line(b: Kernel, line: _Line, begin: Register, end: Register) -> None
         dense = _Line(line.data, line.indices, line.result, line.length, b.const(I64, 1), line.first)
         b.branch(lies_dense, lambda: _gather_in_groups(b, dense, begin, end), lambda: _gather_in_groups(b, line, begin, end))
         return
+    is_short = end - begin < _SHORT_LINE
+    b.branch(is_short, lambda: _gather_in_groups(b, line, begin, end), lambda: _gather_by_vectors(b, line, begin, end))
+
+
+def _gather_by_vectors(b: Kernel, line: _Line, begin: Register, end: Register) -> None:
     has_gather = line.data.element.bits >= I32.bits
     for j, span in b.vectors(begin, end, I64, lanes=b.lanes(I32) if has_gather else 1):
         position, inside = checked_index(b, line.indices.load(j, span), line.length)

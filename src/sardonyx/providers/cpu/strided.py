@@ -4,10 +4,12 @@ A region is a list of dimensions with a stride for the source and one for the re
 moved as integers of their size. Neighbours that lie densely in both are merged, as far as symbols show when code is made, and again
 when sizes are known. What the last dimension is like decides on the kernel:
 
-    dense in both                        rows of vectors
+    dense in both                        rows of vectors; those that are repeated are read once
     dense in the result only, with       planes are transposed, by tiles, or by streams where one side has a few elements
     another that is dense in the source
     anything else                        element by element
+
+What is repeated along several dimensions is repeated along the innermost one first, then as whole rows of that.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I8, I16, I32, I64, Type
 from sardonyx.codegen.kernels.elementwise import Access, MapParams, write_map
+from sardonyx.codegen.kernels.moves.repeat import RepeatParams, write_repeat
 from sardonyx.codegen.kernels.transpose import PlaneParams, write_deinterleave, write_interleave, write_transpose
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
@@ -86,9 +89,60 @@ def copy_region(
     if kind is None:
         raise TypeError(f"kernels do not move elements of {source.dtype}")
     dims = _merged(region)
-    plane = _plane_of(dims)
-    kernel, plan = _by_rows(kind, dims) if plane is None else _by_planes(kind, dims, plane)
+    while (inner := _repeated_first(dims)) is not None:
+        source, dims = _repeat_within(low, name, source, dims, inner, node, unless)
+    kernel, plan = _kernel_of(kind, dims)
     low.move(name, low.kernel(kernel), [source, result], plan, node, unless=unless)
+
+
+def _kernel_of(kind: Type, dims: Sequence[StridedDim]) -> tuple[KernelSpec, Plan]:
+    plane = _plane_of(dims)
+    if plane is not None:
+        return _by_planes(kind, dims, plane)
+    return _by_times(kind, dims) if _repeats_rows(dims) else _by_rows(kind, dims)
+
+
+def _repeated_first(dims: Sequence[StridedDim]) -> int | None:
+    """Return the innermost dimension that is repeated, where others around it are too and the result is dense."""
+    repeated = [place for place, dim in enumerate(dims) if dim.source == 0]
+    is_dense = all(dim.result == stride for dim, stride in zip(dims, dense_strides([dim.size for dim in dims]), strict=True))
+    return repeated[-1] if len(repeated) > 1 and is_dense else None
+
+
+def _repeat_within(
+    low: Lowering,
+    name: str,
+    source: Buffer,
+    dims: Sequence[StridedDim],
+    inner: int,
+    node: Node | None,
+    unless: Callable[[Sizes], bool] | None,
+) -> tuple[Buffer, list[StridedDim]]:
+    """Add the steps that make what the dimensions around `inner` repeat; return it, and what to copy of it."""
+    kept = [dim for place, dim in enumerate(dims) if place >= inner or dim.source != 0]
+    strides = dense_strides([dim.size for dim in kept])
+    made = low.temporary(source.dtype, tuple(dim.size for dim in kept))
+    copy_region(
+        low,
+        name,
+        source,
+        made,
+        [StridedDim(dim.size, dim.source, stride) for dim, stride in zip(kept, strides, strict=True)],
+        node,
+        unless=unless,
+    )
+    steps = iter(strides)
+    rest = [
+        StridedDim(dim.size, next(steps) if place >= inner or dim.source != 0 else 0, dim.result) for place, dim in enumerate(dims)
+    ]
+    return made, _merged(rest)
+
+
+def _repeats_rows(dims: Sequence[StridedDim]) -> bool:
+    """Return whether dense rows are repeated, one time behind the other, and all of the result is dense."""
+    if len(dims) < 2 or dims[-1].source != 1 or dims[-2].source != 0:
+        return False
+    return all(dim.result == stride for dim, stride in zip(dims, dense_strides([dim.size for dim in dims]), strict=True))
 
 
 def _merged(region: Sequence[StridedDim]) -> list[StridedDim]:
@@ -175,6 +229,33 @@ def _by_planes(kind: Type, dims: Sequence[StridedDim], place: int) -> tuple[Kern
         return params.words(), params.tasks()
 
     return kernel, plan
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RepeatKernel:
+    """Rows that are repeated."""
+
+    kind: Type
+    """The type as which elements are moved."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"repeat_{self.kind.size_bytes}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_repeat(module, symbol, self.kind)
+
+
+def _by_times(kind: Type, dims: Sequence[StridedDim]) -> tuple[KernelSpec, Plan]:
+    *outer, times, row = dims
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        around = [(sizes(dim.size), sizes(dim.source)) for dim in outer]
+        params = RepeatParams.blocked(sizes(row.size), sizes(times.size), around, grain=TASK_ELEMENTS)
+        return params.words(), params.tasks()
+
+    return RepeatKernel(kind), plan
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

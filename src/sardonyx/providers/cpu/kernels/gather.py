@@ -132,15 +132,17 @@ def _gather_tuples(low: Lowering, group: Group, element: Type, index: Type, tupl
     symbol = low.kernel(GatherKernel(element, index, len(tuples.axes), tuples.inner == 1))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
-        row = sizes(tuples.inner)
+        row, count = sizes(tuples.inner), sizes(tuples.count)
+        block = max(1, TASK_ELEMENTS // max(row, 1))
         params = GatherParams(
             batch=sizes(tuples.batch),
-            count=sizes(tuples.count),
+            count=count,
             inner=row,
             data_stride=sizes(tuples.strides[0]),
             index_stride=sizes(tuples.strides[1]),
             axes=tuple((sizes(size), sizes(stride)) for size, stride in tuples.axes),
-            block=max(1, TASK_ELEMENTS // max(row, 1)),
+            block=block,
+            block_batch=max(block // max(count, 1), 1),
         )
         return params.words(), params.tasks()
 
