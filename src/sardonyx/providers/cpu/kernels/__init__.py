@@ -56,6 +56,8 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "ml_feature": (f"{_ML}LabelEncoder", f"{_ML}Normalizer", f"{_ML}OneHotEncoder"),
     "ml_linear": (f"{_ML}SVMClassifier", f"{_ML}SVMRegressor"),
     "ml_tree": (f"{_ML}TreeEnsemble", f"{_ML}TreeEnsembleClassifier", f"{_ML}TreeEnsembleRegressor"),
+    "moves.reverse": ("ReverseSequence",),
+    "moves.tensor_scatter": ("TensorScatter",),
     "nbits": (f"{_CONTRIB}MatMulNBits",),
     "normalize": (
         "GroupNormalization",
@@ -111,7 +113,6 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         f"{_NHWC}SpaceToDepth",
     ),
     "resize": ("Resize", "Upsample"),
-    "reverse": ("ReverseSequence",),
     "rnn": ("GRU", "LSTM", "RNN"),
     "rotary": ("RotaryEmbedding",),
     "rows": (f"{_ROWS}Rows",),
@@ -122,7 +123,6 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "slice": ("CenterCropPad", "Concat", "Pad", "Slice", "Split", "Trilu"),
     "softmax": ("Hardmax", "LogSoftmax", "Softmax"),
     "sort": ("NonMaxSuppression", "Unique"),
-    "tensor_scatter": ("TensorScatter",),
     "top_k": ("TopK",),
 }
 """Module, below this package -> the operators that it registers, each with its domain where that is not ai.onnx."""
