@@ -27,12 +27,12 @@ few rows of A in registers. Where both sides are pairs of bfloat16, a step of K 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64
-from sardonyx.codegen.emit.values import Pointer, Register, Span
+from sardonyx.codegen.emit.values import Operand, Pointer, Register, Span
 from sardonyx.codegen.kernels.gemm_params import read_gemm_params
 from sardonyx.codegen.kernels.panels import LONGEST_CHAIN, PanelColumns, Panels, WidePanels
 from sardonyx.codegen.kernels.tiles import (
@@ -73,6 +73,10 @@ _FEW_AHEAD = 16
 _SIDE_BY_SIDE = {1: 4, 2: 2, 3: 2, 5: 1}
 """How many panels so few rows of A are multiplied with at a time: memory is read faster in several places than in one, and as few
 sums as those of one panel wait for one another. Three rows and five are one tile: smaller ones would read a panel twice."""
+
+_FEWEST_REPEATED = 3
+"""From so many rows of A on, but fewer than the tallest tile has, that tile repeats the last one: the more multiply-adds there are
+beside each load, the steadier memory is read, and a panel is read once."""
 
 _LINE = 16
 """Elements of a cache line: a tile fetches one at each step, but where there are so few tiles that the first fetches the panel."""
@@ -132,6 +136,10 @@ def write_gemm(
         height: _write_tile(module, f"{symbol}_{height}x{widest}x{number}", shape, (widest, height), epilogue, panels, number)
         for height, number in _side_by_side(module.target, panels, columns).items()
     }
+    repeating = None
+    if _repeats(module.target, panels, columns) and not is_grouped:
+        tallest = (widest, shape.tiles[0][1][0])
+        repeating = _write_tile(module, f"{symbol}_repeating", shape, tallest, epilogue, panels, repeats=True)
     with module.kernel(symbol) as b:
         p = read_gemm_params(b)
         right = _RightSide(panels, b.stack(F32, LONGEST_CHAIN * shape.panel, align=64) if panels.is_decoded else None)
@@ -149,7 +157,11 @@ def write_gemm(
                     rest = across
                     for height, tile in beside.items():
                         rest = _write_panels_beside(b, shape, tile, height, panels, batch, rows, rest, k)
-                    _write_block(b, shape, tiles, right, batch, rows, rest, k)
+                    if repeating is None:
+                        _write_block(b, shape, tiles, right, batch, rows, rest, k)
+                    else:
+                        whole = _write_repeating(b, shape, repeating, panels, batch, rows, rest, k)
+                        _write_block(b, shape, tiles, right, batch, rows, whole, k)
 
             with b.when(rows[0] < rows[1]):
                 if few:
@@ -163,6 +175,11 @@ def _side_by_side(target: Target, panels: Panels, columns: int | None) -> Mappin
     """Return how many panels go side by side for so many rows of A: none where one is wide, decoded or all there is."""
     is_alone = has_many_registers(target) or panels.is_decoded or panels.is_paired or columns is not None
     return {} if is_alone else _SIDE_BY_SIDE
+
+
+def _repeats(target: Target, panels: Panels, columns: int | None) -> bool:
+    """Return whether the tallest tile takes fewer rows of A, too."""
+    return has_many_registers(target) and not panels.is_decoded and not panels.is_paired and columns is None
 
 
 def _group(b: Kernel, matrix: Register) -> Range:
@@ -246,6 +263,22 @@ def _write_panels_beside(
     return last, right
 
 
+def _write_repeating(
+    b: Kernel, shape: Tiling, tile: Kernel, panels: Panels, batch: Register, rows: Range, columns: Range, k: Register
+) -> Range:
+    """Write the columns of whole panels, where A has fewer rows than the tallest tile; returns the other columns."""
+    p, (left, right) = read_gemm_params(b), columns
+    suits = (rows[1] - rows[0]).eq(p["M"]) & (p["M"] >= _FEWEST_REPEATED) & (p["M"] < shape.tiles[0][1][0])
+    last = b.select(suits, left + (right - left) // shape.panel * shape.panel, left)
+    a = b.buffer(A, panels.computed).at(batch * p["stride_a"] + k)
+    c = b.buffer(C, panels.computed).at(batch * p["stride_c"])
+    first_b = b.buffer(B, panels.element).at(batch * p["stride_b"])
+    with b.loop(left, last, shape.panel) as n:
+        panel, following = (panels.place(first_b, n // shape.panel + i, k, p["K"], shape.panel) for i in range(2))
+        b.call_part(tile, a, panel, c.at(n), following, rows[0], n, k, rows[0].like(shape.panel))
+    return last, right
+
+
 def _write_few_rows(
     b: Kernel,
     shape: Tiling,
@@ -285,10 +318,12 @@ def _write_tile(
     beside: int = 1,
     *,
     few: bool = False,
+    repeats: bool = False,
 ) -> Kernel:
     """Write one tile of C and one block of K, of so many panels: chain after chain, each added to what C holds so far.
 
-    Where rows are `few`, it is all of K, of a panel that is decoded in registers.
+    Where rows are `few`, it is all of K, of a panel that is decoded in registers. Where it `repeats`, there are M rows, from the
+    first on, and the last one fills up the tile: it is computed and stored again.
     """
     vectors, height = size
     largest, kind = size == (shape.tiles[0][0], shape.tiles[0][1][0]), panels.computed
@@ -296,11 +331,12 @@ def _write_tile(
         a, panel, c, ahead = b.addresses
         m, n, k, stride = b.arguments
         p = read_gemm_params(b)
-        places = [(i, j * shape.lanes) for i in range(height) for j in range(vectors * beside)]
-        starts = [c.at(i * p["ldc"] + j) for i, j in places]
+        numbers: Sequence[Operand] = [b.min(p["M"] - 1, i) for i in range(height)] if repeats else range(height)
+        places = [(i, j * shape.lanes) for i in numbers for j in range(vectors * beside)]
+        starts = [c.at(p["ldc"] * i + j) for i, j in places]
         sums = [b.variable(b.const(kind.vector(shape.lanes), 0.0)) for _ in places]
         depth = p["K"] if few else _least(b, p["block_k"], p["K"] - k)
-        rows = [a.at(i * p["lda"]) for i in range(height)]
+        rows = [a.at(p["lda"] * i) for i in numbers]
         apart = [p["K"] * (number * shape.panel) for number in range(1, beside)]
         is_panel = vectors * shape.lanes == shape.panel and vectors > 1
         ends = TileEnds(b, shape.lanes, vectors, p["N"] - n if beside == 1 else None, is_panel=is_panel)
@@ -326,7 +362,7 @@ def _write_tile(
                 return lambda: epilogue(b, place.load(0, span), i, j, span), lambda value: ends.store([(place, value)], [span])
 
             put_down(spans)
-            finish_in_a_loop(b, height * beside, vectors, row)
+            finish_in_a_loop(b, p["M"] if repeats else height * beside, vectors, row)
 
         with b.loop(0, b.max(depth, 1), p["chain"]) as done:
             for total in sums:

@@ -199,16 +199,16 @@ def waits_in_memory(target: Target, epilogue: Callable[..., Register], sums: Typ
     return is_long(target, epilogue, sums, _LONG if has_many_registers(target) else _LONG_CHAIN)
 
 
-def finish_in_a_loop(b: Function, height: int, vectors: int, row: Callable[[Register], Sequence[Cell]]) -> None:
+def finish_in_a_loop(b: Function, height: int | Register, vectors: int, row: Callable[[Register], Sequence[Cell]]) -> None:
     """Finish the rows of a tile, whose sums are put down: where registers are few, several rows at a time, in turns.
 
     Args:
         b: the function to write into.
-        height: the rows of the tile.
+        height: the rows of the tile; a number where registers are few.
         vectors: the cells of a row.
         row: returns the cells of a row of the tile.
     """
-    if has_many_registers(b.target):
+    if has_many_registers(b.target) or not isinstance(height, int):
         with b.loop(0, height) as i:
             for make, store in row(i):
                 store(make())

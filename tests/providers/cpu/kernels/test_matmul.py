@@ -344,3 +344,18 @@ def test_batches_of_small_matrices(columns: int) -> None:
     alone = session.run(None, {name: array[7:8] for name, array in feeds.items()})[0]
     assert_same_bits(alone, found[7:8])
     assert_same_bits(run_cpu(body, feeds, threads=2)[0], found)
+
+
+@pytest.mark.parametrize("tail", ["", "b = Add(p, bias) e = Gelu(b) y = Add(e, r)"])
+@pytest.mark.parametrize("N", [64, 200, 257])
+def test_few_rows_have_the_bits_that_they_have_among_more(N: int, tail: str) -> None:
+    """From one row to more than a tile has; also behind several chains of sums, and with what follows the product in its store."""
+    w, bias = (np.random.default_rng(N).standard_normal(shape).astype(np.float32) for shape in ((700, N), (N,)))
+    product = "p = MatMul(x, w)" if tail else "y = MatMul(x, w)"
+    body = f"graph(x: float[m, 700], w: float[700, {N}], bias: float[{N}], r: float[m, {N}]) -> (y) {{ {product} {tail} }}"
+    session, random = cpu_session(body), np.random.default_rng(1)
+    x, r = (random.standard_normal((13, width)).astype(np.float32) for width in (700, N))
+    (whole,) = session.run(None, {"x": x, "w": w, "bias": bias, "r": r})
+    for m in range(1, 9):
+        (found,) = session.run(None, {"x": x[:m], "w": w, "bias": bias, "r": r[:m]})
+        np.testing.assert_array_equal(found, whole[:m])
