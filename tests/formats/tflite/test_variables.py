@@ -67,3 +67,9 @@ def test_a_variable_beyond_all_measure_is_refused() -> None:
     """Its zeros are not made."""
     with pytest.raises(InvalidFlatBuffer, match="the variable 'a' has shape"):
         Variables(GraphBuilder("g")).read("a", DataType.FLOAT, (1 << 20, 1 << 20))
+
+
+def test_a_variable_of_no_elements_that_can_be_kept_is_refused() -> None:
+    """A tensor that refers to something is none."""
+    with pytest.raises(InvalidFlatBuffer, match="a resource or a variant"):
+        Variables(GraphBuilder("g")).read("a", DataType.UNDEFINED, (2,))

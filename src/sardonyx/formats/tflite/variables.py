@@ -111,6 +111,8 @@ class Variables:
         if tensor is None:
             if math.prod(shape) > _MOST_ELEMENTS:
                 raise InvalidFlatBuffer(f"the variable {key!r} has shape {list(shape)}; at most {_MOST_ELEMENTS} elements are kept")
+            if dtype is DataType.UNDEFINED:
+                raise InvalidFlatBuffer(f"the variable {key!r} has no elements that can be kept: it is a resource or a variant")
             tensor = Tensor.from_array(np.zeros(tuple(shape), dtype.numpy))
         name = self._build.name(f"state:{key}")
         value = Value(name, TensorType(tensor.dtype, tensor.shape), tensor)

@@ -175,6 +175,9 @@ def _pools() -> Iterator[Case]:
                     ("Pool2DOptions", options),
                     version=version,
                 )
+            for code in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
+                name = f"{code} {padding} {kind} without scale"
+                yield case(name, code, [drawn((2, 7, 6, 3), kind)], [((2, *shape, 3), kind)], ("Pool2DOptions", options))
         relu = ("Pool2DOptions", options | {"fused_activation_function": "RELU"})
         yield case(f"max pool relu {padding}", "MAX_POOL_2D", [drawn((2, 7, 6, 3))], [((2, *shape, 3),)], relu)
 

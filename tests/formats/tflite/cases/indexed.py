@@ -47,6 +47,8 @@ def _gathered() -> Iterator[Case]:
         ("GatherOptions", {"axis": 2, "batch_dims": 1}),
         version=5,
     )
+    short = np.array([3, 0], np.int16)
+    yield case("GATHER int16", "GATHER", [x, short], [((4, 2, 6),)], ("GatherOptions", {"axis": 1}), version=4)
     yield case("GATHER_ND", "GATHER_ND", [x, drawn((2, 3, 2), "INT32", 0, 3)], [((2, 3, 6),)])
     yield case("EMBEDDING_LOOKUP", "EMBEDDING_LOOKUP", [np.array([2, 0, 1], INT), drawn((4, 5))], [((3, 5),)], constants=(1,))
     yield case(

@@ -29,7 +29,8 @@ def gather(op: Operator) -> None:
     options = op.options("GatherOptions")
     axis, shared = options.integer("axis"), options.integer("batch_dims")
     if not shared:
-        op.through(lambda value: op.build.node("Gather", value, op.raw(1), axis=axis), 1)
+        places = op.raw(1) if op.info(1).dtype in (DataType.INT32, DataType.INT64) else op.build.cast(op.raw(1), DataType.INT64)
+        op.through(lambda value: op.build.node("Gather", value, places, axis=axis), 1)
         return
     rank, places = op.rank(0), op.rank(1)
     axis, shared = axis % rank, shared % (places + 1) if shared < 0 else shared

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from sardonyx.dtypes import DataType
 from sardonyx.formats.tflite.operator import ACTIVATION, Operator, imports
 from sardonyx.formats.tflite.operators.conv import window_padding
 
 __all__ = ["pool"]
+
+_COUNTED = (DataType.INT8, DataType.UINT8, DataType.INT16)
+"""Integers that count steps of 1 where they have no scale."""
 
 
 @imports("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D")
@@ -28,11 +33,16 @@ def pool(op: Operator) -> None:
         value = build.node("MaxPool", build.first(op.raw(0), 4), kernel_shape=windows, strides=strides, **padding)
         op.put_raw(0, build.last(value, 4))
         return
-    value = op.image(0)
+    is_counted = op.info(0).dtype in _COUNTED and not op.info(0).is_quantized  # as kernels of TensorFlow Lite take them: by 1
+    value = build.cast(build.first(op.raw(0), 4), DataType.FLOAT) if is_counted else op.image(0)
     if op.code == "L2_POOL_2D":
         value = build.node("Mul", value, value)
     name = "MaxPool" if op.code == "MAX_POOL_2D" else "AveragePool"
     value = build.node(name, value, kernel_shape=windows, strides=strides, **padding)
     if op.code == "L2_POOL_2D":
         value = build.node("Sqrt", value)
-    op.put_image(0, op.activate(value, activation))
+    value = op.activate(value, activation)
+    if is_counted:
+        zero = np.zeros((), op.output(0).dtype.numpy)
+        value = build.node("QuantizeLinear", value, build.constant(np.float32(1)), build.constant(zero))
+    op.put_image(0, value)
