@@ -142,6 +142,16 @@ def _quantized() -> Iterator[Case]:
         constants=(1, 2),
         version=4,
     )
+    narrow = Q(drawn((3,), "INT32", -50000, 50000), (scales * np.float32(0.001), [0, 0, 0], 0))
+    yield case(
+        "conv int16 with an int32 bias",
+        "CONV_2D",
+        [x, w, narrow],
+        [((1, 5, 3, 3), "INT16", (0.002, 0))],
+        ("Conv2DOptions", options | {"quantized_bias_type": "INT32"}),
+        constants=(1, 2),
+        version=8,
+    )
     w = Q(drawn((3, 3, 3, 4), "INT4"), (scales, [0, 0, 0], 0), "INT4")
     b = Q(drawn((3,), "INT32", -500, 500), (scales * np.float32(0.05), [0, 0, 0], 0))
     x = Q(drawn((1, 5, 6, 4), "INT8"), (0.05, 4))

@@ -86,6 +86,16 @@ def _quantized() -> Iterator[Case]:
         constants=(1, 2),
         version=4,
     )
+    narrow = Q(drawn((5,), "INT32", -5000, 5000), (scale * np.float32(0.001), 0))
+    yield case(
+        "FULLY_CONNECTED int16 with an int32 bias",
+        "FULLY_CONNECTED",
+        [Q(drawn((3, 8), "INT16"), (0.001, 0)), w, narrow],
+        [((3, 5), "INT16", (0.01, 0))],
+        ("FullyConnectedOptions", {"quantized_bias_type": "INT32"}),
+        constants=(1, 2),
+        version=11,
+    )
     x, y = Q(drawn((2, 3, 4), "INT8"), (0.05, 3)), Q(drawn((2, 4, 5), "INT8", seed=1), (0.02, -4))
     yield case("BATCH_MATMUL int8", "BATCH_MATMUL", [x, y], [((2, 3, 5), "INT8", (0.1, 1))], ("BatchMatMulOptions", {}), version=2)
 
