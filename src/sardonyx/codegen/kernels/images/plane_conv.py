@@ -323,7 +323,7 @@ class _PlaneConv:
         for number in range(code.at_once):
             made = channel + number
             bias = b.buffer(BIAS, code.kind).load(made % (p["groups"] * p["makes"])) if code.has_bias else None
-            result = b.buffer(OUTPUT, code.kind).at(((made * p["layers"] + layer) * p["rows"] + top) * p["columns"] + left)
+            result = b.buffer(OUTPUT, code.after.type).at(((made * p["layers"] + layer) * p["rows"] + top) * p["columns"] + left)
             with b.loop(0, rows) as row:
                 sums, target = self._sums.at(row * p["pitch"] + number * self._most_sums), result.at(row * p["columns"])
                 for i, span in b.vectors(0, columns, code.kind):

@@ -104,3 +104,14 @@ def test_what_is_computed_with_the_channels_last(filters: tuple[int, ...], attri
     assert steps_of(body, layout=Layout.NHWC)[0] == "Transpose"
     feeds = {"x": _x(1, channels, 200, 200)}
     assert_close(run_cpu(body, feeds, layout=Layout.NHWC)[0], reference(body, feeds, double=True)[0], 3e-6)
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+def test_results_of_another_type_lie_close_together(isa: str) -> None:
+    """What follows in the group decides how wide an element is, of every channel and row."""
+    body = _body((6, 2, 3, 3), "group = 2, pads = [1, 1, 1, 1]", "x: float[n, 4, h, w]").replace("y = Conv", "c = Conv")
+    body = body.replace("1]} }", "1]}\n z: float[1] = [40]\n s = Mul(c, z)\n y = Cast(s) {to = 2} }")
+    feeds = {"x": _x(2, 4, 9, 21)}
+    found, expected = cpu_session(body, isa=isa, layout=Layout.NHWC).run(None, feeds)[0], reference(body, feeds)[0]
+    assert np.abs(found.astype(np.int64) - expected.astype(np.int64)).max() <= 1
+    assert np.unique(expected).size > 50
