@@ -36,6 +36,24 @@ print(onnxruntime.__version__)
     assert _run(code).startswith("1.")
 
 
+def test_the_package_is_found_as_one_that_is_installed() -> None:
+    """Packages ask `importlib.util.find_spec` before they import, look beside its file, and import it anew."""
+    code = """
+import sardonyx.as_onnxruntime
+import importlib, importlib.util, os, sys
+import onnxruntime
+spec = importlib.util.find_spec("onnxruntime")
+assert spec is onnxruntime.__spec__ and spec.name == onnxruntime.__package__ == "onnxruntime"
+assert os.path.isdir(os.path.join(os.path.dirname(onnxruntime.__file__), "capi"))
+assert importlib.reload(onnxruntime) is onnxruntime
+made = sys.modules.pop("onnxruntime")
+import onnxruntime
+assert onnxruntime is made and onnxruntime.__spec__ is spec
+print(onnxruntime.InferenceSession.__module__)
+"""
+    assert _run(code) == "sardonyx.session.inference_session"
+
+
 def test_the_record_of_the_distribution_is_found() -> None:
     """By importlib.metadata, with the version of the API."""
     code = """

@@ -59,14 +59,24 @@ def install() -> ModuleType:
     module.__dict__.update(_is_sardonyx=True, __version__=ONNXRUNTIME_API, __all__=list(names), __getattr__=_later, __dir__=_names)
     if "__path__" not in module.__dict__:
         module.__path__ = _folders()
+    if module.__spec__ is None:
+        _describe(module)
     sys.modules[_NAME] = module
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+        made = isinstance(getattr(module.__spec__, "loader", None), _Made)
+        sys.meta_path.insert(0, _Finder(module.__spec__ if made else None))
     module.__dict__["capi"] = importlib.import_module(f"{_NAME}.capi")
     validation = importlib.import_module(f"{_NAME}.capi.onnxruntime_validation")
     package_name, version, cuda_version = validation.get_package_name_and_version_info()
     module.__dict__.update(onnxruntime_validation=validation, package_name=package_name, version=version, cuda_version=cuda_version)
     return module
+
+
+def _describe(module: ModuleType) -> None:
+    """Let a module that no file made have what an imported one has: packages look for onnxruntime by `importlib.util.find_spec`."""
+    spec = ModuleSpec(_NAME, _Made(module), origin=sardonyx.__file__, is_package=True)
+    spec.submodule_search_locations = list(module.__path__)
+    module.__dict__.update(__spec__=spec, __loader__=spec.loader, __package__=_NAME, __file__=sardonyx.__file__)
 
 
 def _later(name: str) -> object:
@@ -96,8 +106,14 @@ def _stands_for(head: str) -> bool:
 class _Finder(DistributionFinder):
     """Finds `onnxruntime` and its sub-packages in sardonyx, and the record of an installed onnxruntime."""
 
+    def __init__(self, spec: ModuleSpec | None) -> None:
+        """Find the package itself by `spec`; where it is None, a file of another finder is the package."""
+        self._spec = spec
+
     def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Return where a module comes from, or None for what is not sardonyx's."""
+        if fullname == _NAME:
+            return self._spec
         package, _, rest = fullname.partition(".")
         head, dot, tail = rest.partition(".")
         if package != _NAME or (head not in _OWN and not _stands_for(head)):
@@ -133,6 +149,20 @@ class _Loader(importlib.abc.Loader):
         spec = importlib.util.find_spec(self._own)
         loader: Any = None if spec is None else spec.loader
         return None if loader is None else loader.get_code(self._own)
+
+
+class _Made(importlib.abc.Loader):
+    """Gives the module that `install` made, also to who imports it anew."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return the module."""
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Leave the module as it is."""
 
 
 class _Record(Distribution):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -182,3 +183,9 @@ def test_the_load_flag_is_a_flag() -> None:
     """A text is none."""
     with pytest.raises(TypeError, match="is_cancel is a bool, got 'no'"):
         SessionOptions().set_load_cancellation_flag("no")  # type: ignore[arg-type]
+
+
+def test_options_can_be_referred_to_weakly() -> None:
+    """As those of onnxruntime; copies can, too."""
+    for options in (SessionOptions(), SessionOptions().copy(), RunOptions()):
+        assert weakref.ref(options)() is options

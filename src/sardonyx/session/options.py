@@ -126,7 +126,7 @@ class SessionOptions(ConfigEntries):
     def copy(self) -> SessionOptions:
         """Return options that begin as these are, and may be changed by themselves."""
         made = SessionOptions.__new__(SessionOptions)
-        for name in (*SessionOptions.__slots__, *ConfigEntries.__slots__):
+        for name in (*SessionOptions.__slots__, "_entries"):
             value = getattr(self, name)
             object.__setattr__(made, name, value.copy() if isinstance(value, (dict, list)) else value)  # checked when it was set
         return made

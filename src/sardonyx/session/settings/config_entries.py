@@ -15,7 +15,7 @@ __all__ = ["ConfigEntries"]
 class ConfigEntries:
     """Named text options; attributes that a class does not have cannot be set, as in onnxruntime."""
 
-    __slots__ = ("_entries",)
+    __slots__ = ("__weakref__", "_entries")
 
     def __init__(self) -> None:
         self._entries: dict[str, str] = {}
