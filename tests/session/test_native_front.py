@@ -214,6 +214,24 @@ def test_texts_are_not_prepared_twice_for_shapes_that_never_come_again(monkeypat
         assert len(session.run(None, _texts(*["red"] * count))[0]) == count
 
 
+def test_shapes_that_no_native_run_takes_are_not_prepared_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as those with more scratch memory than a native run may have."""
+    prepared = 0
+
+    def count(array: Any) -> None:
+        nonlocal prepared
+        prepared += array.shape == (2, 1)
+
+    session = learned(_counting(), _texts("red"))
+    monkeypatch.setattr("sardonyx.session.native_front._check_texts", count)
+    monkeypatch.setattr("sardonyx.session.native_run.MOST_SCRATCH_BYTES", -1)
+    for _ in range(30):
+        session.run(None, _texts("red", "blue"))
+    assert 0 < prepared <= 6
+    with only_native(session):
+        session.run(None, _texts("blue"))
+
+
 def test_a_session_with_a_front_is_freed_with_its_last_reference() -> None:
     """What it knows refers to nothing that refers to it."""
     session = learned(_counting(), _texts("red"), _texts("red", "blue"))

@@ -27,6 +27,8 @@ _Key: TypeAlias = tuple[tuple[int, ...], ...]
 """The shapes of what is fed."""
 _MOST_SEEN = 4 * SHAPES_KEPT
 """How many sets of shapes are waited for to come again."""
+_MOST_MISSED = 3
+"""After how many native runs that there were none of shapes are prepared for Python alone."""
 
 
 class FrontedRuns:
@@ -58,8 +60,10 @@ class FrontedRuns:
         """Have later runs of the shapes of `feed` run natively where they can; as `NativeRuns.learn`."""
         try:
             key = self._front.shapes(feed)
-            if self._seen and key not in self._seen:
+            is_new = bool(self._seen) and key not in self._seen
+            if is_new:
                 self._seen = [*self._seen[1 - _MOST_SEEN :], key]
+            if is_new or self._front.missed.get(key, 0) >= _MOST_MISSED:
                 return None if self._latest is None else self._latest[1]
             self._seen = self._seen or [key]
             whole = self._front.prepared(feed)
@@ -70,6 +74,7 @@ class FrontedRuns:
         runs = self._runs_of(whole)
         native = None if runs is None else runs.learn(whole, missed)
         if native is None:
+            self._front.miss(key)
             return None
         self._front.native = self._front.native | {key}
         if self._latest is None or self._latest[0] is not native:
@@ -83,6 +88,7 @@ class FrontedRuns:
 
     def trim(self) -> int:
         """Forget all shapes; returns the bytes of scratch memory that they had."""
+        self._front.native, self._front.missed = set(), {}
         return 0 if self._known is None else self._known[1].trim()
 
     def close(self) -> None:
@@ -112,12 +118,20 @@ class _Front:
         self._passed = [(self._inputs[place] if place < len(inputs) else f"\0{place}", place) for place in passed]
         self.native: set[_Key] = set()
         """The shapes that the native run knows, unless it has forgotten them; replaced, never changed."""
+        self.missed: dict[_Key, int] = {}
+        """How often what was prepared of shapes had no native run: these take too much memory, or make place for others."""
 
     def shapes(self, feed: Mapping[str, OnnxValue]) -> _Key:
         """Return the shapes of a feed's arrays; raises one of `_FAILURES` for what Python must check."""
         if type(feed) is not dict or len(feed) != len(self._inputs):
             raise TypeError("a feed that Python must check")
         return tuple([feed[name].shape for name in self._inputs])
+
+    def miss(self, key: _Key) -> None:
+        """Note that what was prepared of these shapes had no native run."""
+        self.native = self.native - {key}
+        kept = list(self.missed.items())[1 - _MOST_SEEN :]
+        self.missed = {**dict(kept), key: self.missed.get(key, 0) + 1}
 
     def prepared(self, feed: Mapping[str, OnnxValue]) -> dict[str, OnnxValue]:
         """Return what the native run reads, which compares types and shapes, of text too."""
@@ -137,8 +151,8 @@ def _with_front(front: _Front, native: Callable[..., list[OnnxValue] | None], ru
                 key = front.shapes(feed)
                 if key in front.native:
                     found = native(session, names, front.prepared(feed), None)
-                    if found is None:  # these shapes were forgotten
-                        front.native = front.native - {key}
+                    if found is None:
+                        front.miss(key)
             except _FAILURES:
                 found = None
         return run(session, names, feed, options) if found is None else found

@@ -97,33 +97,40 @@ def count_ngrams(pool: Pool, rows: Array, shortest: int, longest: int, max_skip_
 
 def count_numbers(pool: Pool, tokens: Array, shortest: int, longest: int, max_skip_count: int) -> tuple[Array, Array]:
     """Do what `count_ngrams` does with numbers of tokens (N, C), -1 for what is in no n-gram."""
-    C = tokens.shape[1]
-    found_rows, found_grams = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    most = 0 if longest == 1 else min(max_skip_count, max(C - 2, 0))
-    for stride in range(1, most + 2):
-        row, column = np.nonzero(tokens >= 0)
-        code = tokens[row, column]
-        for level in range(1, min(longest, len(pool.grams)) + 1):
+    N, C = tokens.shape
+    deepest = min(longest, len(pool.grams))
+    skips = 0 if longest == 1 else min(max_skip_count, max(C - 2, 0))
+    width = C + (deepest - 1) * (skips + 1)  # so that no window of a row reaches into the next one
+    flat = tokens.reshape(-1)
+    if width > C:
+        wide = np.full((N, width), -1, np.int64)
+        wide[:, :C] = tokens
+        flat = wide.reshape(-1)
+    found_places, found_grams = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    begin = (flat >= 0).nonzero()[0]
+    first = flat.take(begin)
+    for stride in range(1, skips + 2):
+        place, code = begin, first
+        for level in range(1, deepest + 1):
             if level > 1:
-                row, column, code = _climb(pool, tokens, row, column + stride, code, level)
+                place, code = _climb(pool, flat, place, (level - 1) * stride, code, level)
             if level >= shortest and (level > 1 or stride == 1):
-                gram = pool.grams[level - 1][code]
-                found_rows.append(row[gram >= 0])
-                found_grams.append(gram[gram >= 0])
-    return np.concatenate(found_rows), np.concatenate(found_grams)
+                gram = pool.grams[level - 1].take(code)
+                counts = gram >= 0
+                found_places.append(place[counts])
+                found_grams.append(gram[counts])
+    return np.concatenate(found_places) // max(width, 1), np.concatenate(found_grams)
 
 
-def _climb(pool: Pool, tokens: Array, row: Array, column: Array, code: Array, level: int) -> tuple[Array, Array, Array]:
-    """Return the windows that go on with a known token at `column`, and their numbers on `level`."""
+def _climb(pool: Pool, flat: Array, place: Array, ahead: int, code: Array, level: int) -> tuple[Array, Array]:
+    """Return the windows at `place` that go on with a known token `ahead` of it, and their numbers on `level`."""
     table, numbers = pool.pairs[level - 2], pool.numbers[level - 2]
-    inside = column < tokens.shape[1]
-    row, column, code = row[inside], column[inside], code[inside]
-    token = tokens[row, column]
+    token = flat.take(place + ahead)
     key = code * pool.token_count + token
     if numbers is not None:
-        at = np.where(token >= 0, numbers.take(key, mode="clip"), -1)
-        known = at >= 0
+        at = numbers.take(key, mode="clip")
+        known = (at >= 0) & (token >= 0)
     else:
         at = np.searchsorted(table, key).clip(max=max(len(table) - 1, 0))
         known = (token >= 0) & (table[at] == key) if len(table) else np.zeros(len(key), bool)
-    return row[known], column[known], at[known]
+    return place[known], at[known]
