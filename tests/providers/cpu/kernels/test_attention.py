@@ -95,7 +95,7 @@ MASKED = f"{FOUR.format(M=4)}, m: float[{{}}]"
     [
         ("Attention(q, k, v)", FOUR.format(M=4).replace("float", "float16"), "attention of elements of type float16", 23),
         ("Attention(q, k, v, _, p, r)", f"{FOUR.format(M=4)}, p: float[b, 3, u, 12], r: float[b, 4, u, 10]", "that do not fit", 23),
-        ("Attention(q, k, v, _, _, _, n)", f"{FOUR.format(M=4)}, n: int64[c]", "not one integer for each batch", 24),
+        ("Attention(q, k, v, _, _, _, n)", f"{FOUR.format(M=4)}, n: int64[b, 1]", "not one integer for each batch", 24),
         ("Attention(q, k, v) {left_window_size = 3}", FOUR.format(M=4), "a window", 25),
         ("Attention(q, k, v) {softmax_precision = 11}", FOUR.format(M=4), "a softmax of another precision", 23),
         ("Attention(q, k, v)", FOUR.format(M="h"), "the number of heads or their size is not known", 23),

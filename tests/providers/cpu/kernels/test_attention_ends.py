@@ -50,6 +50,14 @@ def test_packed_heads_end_too() -> None:
     _close(body, feeds | packed, 24)
 
 
+def test_there_is_a_number_for_each_batch() -> None:
+    """Which sizes show, where the model calls them otherwise."""
+    body = f"graph({PLAIN}, ends: int64[n]) -> (y) {{ y = Attention(q, k, v, _, _, _, ends) }}"
+    _close(body, _feeds(2, 3, 20, [4, 20]), 24)
+    with pytest.raises(InvalidArgument, match="must be equal"):
+        run_cpu(body, _feeds(2, 3, 20, [4, 20, 7]), opset=24)
+
+
 @pytest.mark.parametrize("end", [-1, 21, 1 << 40])
 def test_a_number_that_is_no_number_of_keys_is_an_error(end: int) -> None:
     """Which says where it stands."""

@@ -194,11 +194,15 @@ def _with_positions(node: Node, spec: AttentionSpec) -> AttentionSpec | str:
         return "a window of queries that see later keys"
     ends = node.input(_NONPAD)
     kind = None if ends is None else index_type(ends)
-    if isinstance(kind, str) or (ends is not None and shape_of(ends) != (spec.q.batch,)):
+    counts: Shape = () if ends is None else shape_of(ends)
+    is_ranked = len(counts) == (ends is not None)
+    equal = [(count, spec.q.batch) for count in counts if count != spec.q.batch]
+    is_open = not any(isinstance(one, int) and isinstance(other, int) for one, other in equal)
+    if isinstance(kind, str) or not is_ranked or not is_open:
         return "numbers of keys that are not one integer for each batch"
     if ends is not None and node.input(_PAST_KEY) is not None:
         return "it has keys of former runs, and numbers of keys too"
-    return dataclasses.replace(spec, ends=kind, window=left + 1 if left >= 0 else NO_WINDOW)
+    return dataclasses.replace(spec, equal=(*spec.equal, *equal), ends=kind, window=left + 1 if left >= 0 else NO_WINDOW)
 
 
 def _joins(group: Group, spec: AttentionSpec, member: Member, value: Value) -> bool:

@@ -300,10 +300,12 @@ def seen_mask(low: Lowering, group: Group, scores: Shape, window: int, lengths: 
     """
     B, H, S, T = scores
     width = tiling(low.target).panel
-    if mask is None or mask.masking is Masking.NONE:
-        seen, packed = Mask(Masking.FULL, True, (), (), (B, 1, S, T), (B, H, S, T), width), ()
+    given = mask if mask is not None and mask.masking is not Masking.NONE else None
+    packed = () if given is None else given.buffers
+    if given is None:
+        seen = Mask(Masking.FULL, True, (), (), (B, 1, S, T), (B, H, S, T), width)
     else:
-        seen, packed = dataclasses.replace(mask, buffers=(), panels=(B, mask.shape[1])), mask.buffers
+        seen = dataclasses.replace(given, buffers=(), panels=(B, given.shape[1]))
     if seen.is_always_by_rows:
         return seen
     heads = seen.shape[1]
@@ -313,7 +315,7 @@ def seen_mask(low: Lowering, group: Group, scores: Shape, window: int, lengths: 
         panels = low.shared[key] = low.temporary(DataType.FLOAT, (product((B, heads)), -(-S // width), T, width))
 
         def plan(sizes: Sizes) -> tuple[list[int], int]:
-            batch, head = mask.strides(sizes) if mask is not None and packed else (0, 0)
+            batch, head = (0, 0) if given is None else given.strides(sizes)
             return [sizes(S), sizes(T), window, sizes(heads), batch, head], sizes(B) * sizes(heads) * -(-sizes(S) // width)
 
         low.step(group, symbol, [lengths, *packed, panels], writes=[1 + len(packed)], plan=plan, unless=seen.is_by_rows)
