@@ -48,6 +48,11 @@ def test_lists_and_numbers_become_arrays() -> None:
     assert _check("x: int64[]", {"x": 3})[0].shape == ()
 
 
+def test_whole_numbers_become_complex() -> None:
+    """Without a warning of NumPy's."""
+    assert _check("x: complex64[2]", {"x": [1, 2]})[0].tolist() == [1, 2]
+
+
 def test_strings_come_as_any_string_array() -> None:
     """Fixed-width, bytes and object arrays become object arrays of str."""
     for array in (np.array(["a", "b"]), np.array([b"a", b"b"]), np.array(["a", "b"], object)):

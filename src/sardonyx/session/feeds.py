@@ -385,7 +385,7 @@ def _cast_exactly(kind: TensorType, array: Array, place: str) -> Array:
     with np.errstate(all="ignore"):
         cast = array.astype(kind.dtype.numpy)
         exact = array.dtype.kind == "f" and kind.dtype.numpy.kind not in "biu"
-        if exact or array.size == 0 or bool((cast.astype(array.dtype) == array).all()):
+        if exact or array.size == 0 or bool((np.real(cast).astype(array.dtype) == array).all()):
             return cast
     raise InvalidArgument(f"{place}: expected {kind}, got numbers that do not fit it: {array.ravel()[:5].tolist()}")
 

@@ -58,6 +58,8 @@ WIDE = 4
 """Vectors of channels that go at a time where places go by one."""
 
 TASKS_PER_THREAD = 4
+_TASK_PRODUCTS = TASK_PRODUCTS >> 1
+"""Products of one task at most, whole vectors of channels counted: few taps read each element anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +102,15 @@ class DepthwiseParams:
         last = min(max((inner.size + inner.begin - reach - 1) // inner.stride + 1, first), inner.places)
         wanted = TASKS_PER_THREAD * threads
         pieces = -(-wanted // max(images * outer.places, 1)) if threads > 1 else 1
-        pieces = max(pieces, inner.places * channels * inner.taps * outer.taps // TASK_PRODUCTS)
+        row = inner.places * (-(-channels // lanes) * lanes) * inner.taps * outer.taps
+        pieces = max(pieces, row // _TASK_PRODUCTS)
         return DepthwiseParams(
             images=images,
             channels=channels,
             filter_step=-(-channels // lanes) * lanes,
             first_inside=first,
             last_inside=last,
-            block_rows=max(images * outer.places // (4 * wanted), 1),
+            block_rows=max(min(images * outer.places // (4 * wanted), _TASK_PRODUCTS // max(row, 1)), 1),
             block_places=max(-(-inner.places // pieces), 1),
             out_image=outer.places * outer.out_step if out_image is None else out_image,
             out_begin=out_begin,

@@ -3,6 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from support.cancelling import checks_of
 from support.run_op import run_op
 
 from sardonyx.errors import InvalidArgument
@@ -144,3 +145,17 @@ def test_size_counts_elements():
     """Size is a 0-d int64."""
     y = run_op("Size", np.zeros((2, 0, 4)))
     assert (y.dtype, y.shape, int(y)) == (np.int64, (), 0)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float32, np.float16])
+def test_a_long_range_is_made_in_parts(dtype):
+    """Each goes on where the one before ended, and they ask whether the run is to end."""
+    bounds = (
+        [np.array(value, dtype) for value in (3, 60_000, 0.02)] if dtype != np.int64 else [np.array(v) for v in (3, -3_000_000, -1)]
+    )
+    found = run_op("Range", *bounds)
+    first, _, step = (bound.item() for bound in bounds)
+    wide = np.float32 if dtype == np.float16 else dtype
+    np.testing.assert_array_equal(found, (np.arange(len(found)).astype(wide) * wide(step) + wide(first)).astype(dtype))
+    assert len(found) > 2_900_000
+    assert checks_of(lambda: run_op("Range", *bounds)) >= 3

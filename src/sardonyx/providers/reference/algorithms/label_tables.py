@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from sardonyx.cancellation import checked_blocks
 from sardonyx.dtypes import Array
 
 __all__ = ["Table", "looked_up", "table_of"]
@@ -45,7 +46,8 @@ def looked_up(table: Table, elements: Array) -> Array:
     """
     if table.holds_strings:
         texts = elements.reshape(-1).tolist()
-        found = np.fromiter(map(table.by_string.get, texts, itertools.repeat(-1)), np.int64, len(texts))
+        places = (map(table.by_string.get, block, itertools.repeat(-1)) for block in checked_blocks(texts))
+        found = np.fromiter(itertools.chain.from_iterable(places), np.int64, len(texts))
         if (found < 0).any() and not all(issubclass(kind, str) for kind in set(map(type, texts))):
             raise TypeError(f"{next(text for text in texts if not isinstance(text, str))!r} is no string")
         return found.reshape(elements.shape)

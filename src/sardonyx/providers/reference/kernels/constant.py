@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.dimensions import as_ints, check_output_size
@@ -91,9 +92,16 @@ def range_of(_node: Call, start: Array, limit: Array, delta: Array, *, stash_typ
     count = _range_length(first, end, step)
     check_output_size((count,), 8)
     wide = compute_type(start.dtype) if stash_type == 1 else start.dtype
-    index = np.arange(count).astype(wide, copy=False)
-    values: Array = index * wide.type(step) + wide.type(first)
-    return values.astype(start.dtype, copy=False)
+    values = np.empty(count, start.dtype)
+    for begin in range(0, count, _PART_ELEMENTS):
+        check_cancelled()
+        index = np.arange(begin, min(begin + _PART_ELEMENTS, count)).astype(wide, copy=False)
+        values[begin : begin + len(index)] = index * wide.type(step) + wide.type(first)
+    return values
+
+
+_PART_ELEMENTS = 1 << 20
+"""How many elements of a range are made between two checks of whether the run is to end."""
 
 
 def _range_length(first: float, end: float, step: float) -> int:

@@ -110,8 +110,13 @@ def _normal(shape: Sequence[int], dtype: np.dtype[np.generic], mean: float, scal
     _require_shape(shape)
     wide = compute_type(dtype)
     generator = generator_of(seed)
-    drawn = _drawn(shape, wide, lambda out: generator.standard_normal(dtype=out.dtype.type, out=out))
-    return np.asarray(drawn * wide.type(scale) + wide.type(mean)).astype(dtype, copy=False)
+
+    def draw(out: Array) -> None:
+        generator.standard_normal(dtype=out.dtype.type, out=out)
+        out *= wide.type(scale)
+        out += wide.type(mean)
+
+    return _drawn(shape, wide, draw).astype(dtype, copy=False)
 
 
 def _uniform(shape: Sequence[int], dtype: np.dtype[np.generic], low: float, high: float, seed: float | None) -> Array:
@@ -119,8 +124,13 @@ def _uniform(shape: Sequence[int], dtype: np.dtype[np.generic], low: float, high
     _require_shape(shape)
     wide = compute_type(dtype)
     generator = generator_of(seed)
-    drawn = _drawn(shape, wide, lambda out: generator.random(dtype=out.dtype.type, out=out))
-    return np.asarray(drawn * wide.type(high - low) + wide.type(low)).astype(dtype, copy=False)
+
+    def draw(out: Array) -> None:
+        generator.random(dtype=out.dtype.type, out=out)
+        out *= wide.type(high - low)
+        out += wide.type(low)
+
+    return _drawn(shape, wide, draw).astype(dtype, copy=False)
 
 
 @kernel("RandomNormal")
@@ -184,6 +194,7 @@ def multinomial(_node: Call, x: Array, *, dtype: int = 6, sample_size: int = 1, 
     drawn = generator_of(seed).random((len(x), sample_size)) * sums[:, -1:]
     out = np.empty(drawn.shape, DataType(dtype).numpy)
     for row, limits in enumerate(sums):
+        check_cancelled()
         out[row] = np.minimum(np.searchsorted(limits, drawn[row], side="right"), x.shape[1] - 1)
     return out
 
