@@ -40,6 +40,13 @@ def test_trees_measures_a_forest_that_it_makes(tmp_path: Path) -> None:
     assert "148 nodes" in done.stdout.splitlines()[0]
 
 
+def test_texts_measures_a_pipeline_that_it_makes(tmp_path: Path) -> None:
+    """A line for each number of texts."""
+    done = _run("texts.py", tmp_path, "two letters")
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[:2] for line in done.stdout.splitlines()[1:]] == [["1", "texts"], ["100", "texts"], ["1000", "texts"]]
+
+
 def test_a_zoo_that_is_none_is_an_error(tmp_path: Path) -> None:
     """That says what is missing."""
     pytest.importorskip("onnxruntime")
