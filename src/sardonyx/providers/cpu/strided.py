@@ -25,7 +25,7 @@ from sardonyx.codegen.kernels.moves.repeat import RepeatParams, write_repeat
 from sardonyx.codegen.kernels.transpose import PlaneParams, write_deinterleave, write_interleave, write_transpose
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
-from sardonyx.ir import Dim, Node, Shape
+from sardonyx.ir import Dim, Node
 from sardonyx.providers.cpu.lowering import KernelSpec, Lowering
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Plan
@@ -61,7 +61,7 @@ def moved_type(dtype: DataType | None) -> Type | None:
     return {1: I8, 2: I16, 4: I32, 8: I64}.get(dtype.numpy.itemsize)
 
 
-def dense_strides(shape: Shape) -> list[Dim]:
+def dense_strides(shape: Sequence[Dim]) -> list[Dim]:
     """Return the stride of each dimension of a dense, row-major tensor, in elements."""
     strides: list[Dim] = []
     reach: Dim = 1

@@ -244,15 +244,15 @@ class _PlaneConv:
         vectors = _vectors(b.target, code.at_once)
         step = vectors * self._lanes
         whole = line // step * step
-        with b.loop(0, p["makes"], code.at_once) as plane:
-            filters = b.buffer(FILTERS, code.kind).at((group % p["groups"] * p["makes"] + plane) * (self._planes * p["taps"]))
+        with b.loop(0, p["makes"], code.at_once) as made:
+            filters = b.buffer(FILTERS, code.kind).at((group % p["groups"] * p["makes"] + made) * (self._planes * p["taps"]))
             with b.loop(0, whole, step) as place:
                 self._sum_places(place, filters, vectors)
             with b.switch(blocks(line - whole, b.const(line.type, self._lanes))) as switch:
                 for few in range(1, vectors + 1):
                     with switch.case(few):
                         self._sum_places(whole, filters, few)
-            self._store_rows(group * p["makes"] + plane, layer, top, left, rows, columns)
+            self._store_rows(group * p["makes"] + made, layer, top, left, rows, columns)
 
     def _copy_plane(
         self, source: Pointer, result: Pointer, top: Register, left: Register, rows: Register, height: Register

@@ -32,13 +32,13 @@ def gather(op: Operator) -> None:
         places = op.raw(1) if op.info(1).dtype in (DataType.INT32, DataType.INT64) else op.build.cast(op.raw(1), DataType.INT64)
         op.through(lambda value: op.build.node("Gather", value, places, axis=axis), 1)
         return
-    rank, places = op.rank(0), op.rank(1)
-    axis, shared = axis % rank, shared % (places + 1) if shared < 0 else shared
-    if not shared <= axis < rank or shared > places:
-        op.refuse(f"axis {axis} and {shared} shared axes do not go with tensors of rank {rank} and {places}")
+    rank, depth = op.rank(0), op.rank(1)
+    axis, shared = axis % rank, shared % (depth + 1) if shared < 0 else shared
+    if not shared <= axis < rank or shared > depth:
+        op.refuse(f"axis {axis} and {shared} shared axes do not go with tensors of rank {rank} and {depth}")
     build = op.build
     indices = build.node("Unsqueeze", build.cast(op.raw(1), DataType.INT64), build.ints(-1))
-    between, own = axis - shared, places - shared
+    between, own = axis - shared, depth - shared
     order = [*range(shared), axis, *range(shared, axis), *range(axis + 1, rank)]
     back = [*range(shared), *range(shared + own, shared + own + between), *range(shared, shared + own)]
     back += range(shared + own + between, rank - 1 + own)

@@ -42,7 +42,7 @@ def string_concat(_node: Call, x: Array, y: Array) -> Array:
     result = np.empty(math.prod(shape), object)
     left, right = (np.broadcast_to(part, shape).reshape(-1) for part in (x, y))
     for places in checked_blocks(range(result.size)):
-        block = slice(places.start, places.stop)
+        block = slice(places[0], places[-1] + 1) if places else slice(0)
         np.add(left[block], right[block], out=result[block])
     return result.reshape(shape)
 
