@@ -10,6 +10,7 @@ that does nothing but read them. All take turns; the fastest run of each counts,
 from __future__ import annotations
 
 import argparse
+import itertools
 
 import numpy as np
 from gemm import Run, aligned
@@ -17,6 +18,7 @@ from integer_conv import peak_run
 
 from sardonyx.codegen.emit.dots import has_pairs
 from sardonyx.codegen.emit.expr import ElementExpr, argument, constant, round_saturated
+from sardonyx.codegen.emit.matrix_tiles import TILE, Tiles, configured_tiles, has_byte_tiles, tile_dot
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, I8, I32, U8
 from sardonyx.codegen.kernels.byte_panels import bytes_tiling, pack_bytes
@@ -62,6 +64,20 @@ def engine_of(target: Target, store: ByteStore) -> Engine:
     return engine
 
 
+def tile_peak_run(target: Target) -> Run:
+    """Products of tiles in registers."""
+    module, engine, dot = Module(target), Engine(target), tile_dot(U8, I8)
+    with module.kernel("peak") as b, configured_tiles(module, b):
+        tiles = Tiles(b)
+        for tile in range(8):
+            tiles.zero(tile)
+        with b.loop(b.begin, b.end):
+            for i, j in itertools.product(range(2), range(2)):
+                tiles.multiply(dot, 2 * i + j, 4 + i, 6 + j)
+    engine.add(module)
+    return Run(engine, "peak", [], [0], 10_000, 4 * TILE * TILE * 4 * TILE * 10_000)
+
+
 def product_run(engine: Engine, store: ByteStore, M: int, N: int, K: int) -> Run:
     """One product, in multiply-adds."""
     rng, width = np.random.default_rng(0), bytes_tiling(engine.target).panel
@@ -101,12 +117,14 @@ def main() -> None:
     target, store = host_target(options.isa), store_of(options.store, host_target(options.isa))
     engine = engine_of(target, store)
     row, read = row_run(engine, store, max(1, options.weights_mib * (1 << 20) // _SIDE**2))
-    runs = {"peak": peak_run(target)[0], "read": read, "row": row}
+    has_tiles = has_byte_tiles(target)
+    runs = {"peak": tile_peak_run(target) if has_tiles else peak_run(target)[0], "read": read, "row": row}
     runs.update({str(shape): product_run(engine, store, *shape) for shape in _SHAPES})
     best = dict.fromkeys(runs, 0.0)
     for _ in range(options.rounds):
         best = {name: max(best[name], run.gigaflops()) for name, run in runs.items()}
-    print(f"{target.isa}, {options.store}: dot products on registers {best['peak']:.0f} G multiply-adds/s")
+    unit = "tiles" if has_tiles else "dot products"
+    print(f"{target.isa}, {options.store}: {unit} on registers {best['peak']:.0f} G multiply-adds/s")
     for shape in _SHAPES:
         speed = best[str(shape)]
         print(f"{shape!s:>22}  {speed:7.0f} G/s  {speed / best['peak']:6.1%} of the peak")
