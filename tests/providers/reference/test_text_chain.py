@@ -22,7 +22,9 @@ TEXTS = ["A b,a", "", "b a c b", "none", "a " * 300]
 
 def _program(text: str) -> ReferenceProgram:
     held = graph(text)
-    return ReferenceProgram(tuple(held), held.inputs, (), held.outputs, lambda body: pytest.fail(str(body)))
+    return ReferenceProgram(
+        tuple(held), held.inputs, tuple(held.initializers.values()), held.outputs, lambda body: pytest.fail(str(body))
+    )
 
 
 def _called(program: ReferenceProgram, texts: list[str]) -> tuple[int, Any]:
@@ -73,3 +75,22 @@ def test_a_normalizer_that_drops_texts_is_called_by_itself() -> None:
     """The texts that it leaves are counted in one call."""
     count, found = _called(_program(COUNTED.replace('"LOWER"', '"LOWER", stopwords = ["none"]')), ["a", "None", "b"])
     assert (count, len(found)) == (2, 2)
+
+
+@pytest.mark.parametrize("texts", [TEXTS, TEXTS[:1], []])
+def test_a_column_of_texts_is_counted_in_one_call_too(texts: list[str]) -> None:
+    """The Reshape before the other nodes makes a row of it, which is what they read."""
+    column = """graph(c: string[n, 1]) -> (y) {
+    s: int64[1] = [-1]
+    x: string[n] = Reshape(c, s)
+"""
+    program = _program(COUNTED.replace("graph(x: string[n]) -> (y) {\n", column))
+    plain = program.plain_calls()
+    assert plain is not None
+    ((call, arguments),) = plain.calls
+    given = np.array([[text] for text in texts], object).reshape(-1, 1)
+    np.testing.assert_array_equal(call(given), program.run(None, [given], (), None)[0])
+    assert arguments == (0,)
+    other = _program(COUNTED.replace("graph(x: string[n]) -> (y) {\n", column.replace("[-1]", "[2]"))).plain_calls()
+    assert other is not None
+    assert len(other.calls) == 2

@@ -181,7 +181,7 @@ class ReferenceProgram:
 
     def _counted(self, chain: TextChain) -> Callable[[Array], Array] | None:
         """Return one call for a chain; None where its nodes have to be called one by one."""
-        steps = [self._steps[place] for place in sorted({*chain.inner, chain.vectorizer})]
+        steps = [self._steps[place] for place in sorted({*chain.inner, chain.vectorizer} - {chain.row})]
 
         def one_by_one(texts: Array) -> Array:
             for step in steps:

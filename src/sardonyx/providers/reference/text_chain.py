@@ -23,6 +23,8 @@ __all__ = ["TextChain", "counter_of", "find_text_chains"]
 class TextChain:
     """Nodes of a program, by number, whose results are read by the next one alone."""
 
+    row: int | None
+    """The Reshape that makes one row of the texts."""
     normalizer: int | None
     """The StringNormalizer."""
     tokenizer: int
@@ -35,12 +37,12 @@ class TextChain:
     @property
     def inner(self) -> frozenset[int]:
         """All but the last."""
-        return frozenset(place for place in (self.normalizer, self.tokenizer, self.between) if place is not None)
+        return frozenset(place for place in (self.row, self.normalizer, self.tokenizer, self.between) if place is not None)
 
     @property
     def first(self) -> int:
         """The first."""
-        return self.tokenizer if self.normalizer is None else self.normalizer
+        return min(self.inner)
 
 
 def find_text_chains(nodes: Sequence[Node], outputs: Sequence[Value]) -> list[TextChain]:
@@ -70,8 +72,15 @@ def _chain(vectorizer: Node, places: Mapping[Node, int], outputs: Sequence[Value
         normalizer = None
     if normalizer is not None and normalizer.get("stopwords", ()):
         normalizer = None
-    numbers = [None if node is None else places[node] for node in (normalizer, flatten)]
-    return TextChain(numbers[0], places[tokenizer], numbers[1], places[vectorizer])
+    row = before(tokenizer if normalizer is None else normalizer)
+    row = row if row is not None and _makes_a_row(row) else None
+    numbers = [None if node is None else places[node] for node in (row, normalizer, flatten)]
+    return TextChain(*numbers[:2], places[tokenizer], numbers[2], places[vectorizer])
+
+
+def _makes_a_row(node: Node) -> bool:
+    target = node.inputs[1].constant if _is(node, "Reshape") and len(node.inputs) == 2 and node.inputs[1] is not None else None
+    return target is not None and target.shape == (1,) and target.numpy().item() == -1
 
 
 def _is(node: Node, op_type: str, domain: str = "") -> bool:
@@ -91,7 +100,7 @@ def counter_of(
     Args:
         chain: the nodes.
         attributes: of each node of the program; Any, as they are of all types.
-        one_by_one: calls the nodes one after another, for no texts.
+        one_by_one: calls the nodes behind the Reshape one after another, for no texts.
 
     Raises:
         InvalidArgument: attributes do not fit.
@@ -109,7 +118,7 @@ def counter_of(
 
     def counted(texts: Array) -> Array:
         if not texts.size:
-            return one_by_one(texts)
+            return one_by_one(texts if chain.row is None else texts.reshape(-1))
         rows = [*map(cut, map(change, texts.reshape(-1).tolist()))]
         check_output_size((len(rows), made.width), 4)
         output = np.zeros((len(rows), made.width), np.float32)
