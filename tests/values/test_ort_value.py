@@ -198,3 +198,9 @@ def test_numbers_of_maps_are_floats() -> None:
     """Those that a session returns are Python's."""
     assert ort.OrtValue.of([{"a": 1.0}]).data_type() == "seq(map(string,tensor(float)))"
     assert ort.OrtValue.of({1: 2}).data_type() == "map(int64,tensor(int64))"
+
+
+def test_an_array_that_memory_does_not_hold_is_refused() -> None:
+    """Whose elements repeat, so that it takes no memory itself."""
+    with pytest.raises(ort.InvalidArgument, match="can be allocated"):
+        ort.OrtValue.ortvalue_from_numpy(np.broadcast_to(np.zeros(1, np.float32), (1 << 31, 1 << 20)))

@@ -104,3 +104,9 @@ def test_a_dense_array_that_memory_does_not_hold_is_refused() -> None:
     made = ort.SparseTensor.sparse_coo_from_numpy([1 << 40, 1 << 40], VALUES, np.array([[0, 0], [1, 1], [2, 2]]))
     with pytest.raises(ort.InvalidArgument, match="no dense array"):
         made.to_dense()
+
+
+def test_a_device_that_is_none_is_a_type_error() -> None:
+    """It is said which argument is wrong."""
+    with pytest.raises(TypeError, match="ort_device"):
+        ort.SparseTensor.sparse_coo_from_numpy([3, 3], VALUES, np.array([0, 1, 2]), None)  # type: ignore[arg-type]

@@ -377,12 +377,18 @@ def _map_type(value: Mapping[OnnxValue, OnnxValue]) -> MapType:
 
 
 def _dense(array: Array) -> Array:
-    """Return the array as sessions take it: in native byte order and row-major; text as Python strings."""
+    """Return the array as sessions take it: in native byte order and row-major; text as Python strings.
+
+    Raises InvalidArgument where no memory holds a copy: an array whose elements repeat may be larger than any machine's.
+    """
     if array.dtype.kind in "SUT":
         flat = [item.decode() if isinstance(item, bytes) else str(item) for item in array.ravel().tolist()]
         return np.array(flat, dtype=object).reshape(array.shape)
-    native = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
-    return native if native.flags.c_contiguous else np.ascontiguousarray(native).reshape(native.shape)
+    try:
+        native = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+        return native if native.flags.c_contiguous else np.ascontiguousarray(native).reshape(native.shape)
+    except (MemoryError, ValueError) as error:
+        raise InvalidArgument(f"no array of {array.dtype}{list(array.shape)} can be allocated: {error}") from error
 
 
 def _unpacked(data: Array, dtype: DataType, width: int) -> Array:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from sardonyx import errors
-from sardonyx.arguments import as_index, as_list
+from sardonyx.arguments import as_index, as_list, instance
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
@@ -88,7 +88,7 @@ class SparseTensor:
 
     @classmethod
     def _made(cls, shape: Sequence[int], values: Array, view: _View, device: OrtDevice) -> SparseTensor:
-        if not device.is_cpu:
+        if not instance("ort_device", device, OrtDevice).is_cpu:
             raise errors.NotImplemented(f"sparse tensors lie on the CPU; {device} is not supported")
         made = cls.__new__(cls)
         made._shape, made._view = _checked_shape(shape), view
