@@ -35,6 +35,42 @@ def many_inputs(count: int, op_type: str, **attributes: int) -> ModelProto:
     return _model(nodes, ["x", *(f"v{index}" for index in range(count))], "y")
 
 
+def calls(count: int) -> ModelProto:
+    """A chain of calls of one function."""
+    body = [helper.make_node("Add", ["a", "b"], ["t"]), helper.make_node("Relu", ["t"], ["y"])]
+    function = helper.make_function("own", "AddRelu", ["a", "b"], ["y"], body, [helper.make_opsetid("", 17)])
+    nodes = [helper.make_node("AddRelu", [f"v{index}", "x"], [f"v{index + 1}"], domain="own") for index in range(count)]
+    model = _model(nodes, ["v0", "x"], f"v{count}")
+    model.functions.append(function)
+    model.opset_import.append(helper.make_opsetid("own", 1))
+    return model
+
+
+def loops(count: int) -> ModelProto:
+    """A Loop after a Loop, each around one node."""
+    nodes = []
+    for index in range(count):
+        inputs = [("i", TensorProto.INT64, []), ("go", TensorProto.BOOL, []), ("s", TensorProto.FLOAT, [4])]
+        outputs = [("more", TensorProto.BOOL, []), ("next", TensorProto.FLOAT, [4])]
+        steps = [helper.make_node("Identity", ["go"], ["more"]), helper.make_node("Neg", ["s"], ["next"])]
+        given, made = ([helper.make_tensor_value_info(*value) for value in values] for values in (inputs, outputs))
+        body = helper.make_graph(steps, "body", given, made)
+        nodes.append(helper.make_node("Loop", ["count", "", f"v{index}"], [f"v{index + 1}"], body=body))
+    model = _model(nodes, ["v0"], f"v{count}")
+    model.graph.input.append(helper.make_tensor_value_info("count", TensorProto.INT64, []))
+    return model
+
+
+def symbols(count: int) -> ModelProto:
+    """A node for each of many inputs, whose sizes have names of their own."""
+    nodes = [helper.make_node("Relu", [f"v{index}"], [f"r{index}"]) for index in range(count)]
+    nodes.append(helper.make_node("Concat", [f"r{index}" for index in range(count)], ["y"], axis=0))
+    model = _model(nodes, [f"v{index}" for index in range(count)], "y")
+    for value in model.graph.input:
+        value.type.tensor_type.shape.dim[0].dim_param = f"{value.name}_size"
+    return model
+
+
 def _model(nodes: Sequence[NodeProto], inputs: Sequence[str], output: str) -> ModelProto:
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in inputs]
     result = helper.make_tensor_value_info(output, TensorProto.FLOAT, [None])
@@ -46,6 +82,9 @@ GRAPHS: Mapping[str, Callable[[int], ModelProto]] = {
     "chain": chain,
     "concat": lambda count: many_inputs(count, "Concat", axis=0),
     "max": lambda count: many_inputs(count, "Max"),
+    "calls": calls,
+    "loops": loops,
+    "symbols": symbols,
 }
 
 

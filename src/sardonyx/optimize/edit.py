@@ -40,6 +40,8 @@ class Names:
     def __init__(self, taken: Iterable[str]) -> None:
         """Begin with the names `taken`."""
         self._taken = set(taken)
+        self._serials: dict[str, int] = {}
+        """The last number that was put behind each base; those below are taken."""
 
     @staticmethod
     def of(model: Model) -> Names:
@@ -53,10 +55,11 @@ class Names:
 
     def fresh(self, base: str) -> str:
         """Return `base`, or `base` with a number, whichever is not taken; it is from now on."""
-        name, serial = base, 0
+        name, serial = base, self._serials.get(base, 0)
         while name in self._taken or not name:
             serial += 1
             name = f"{base}_{serial}"
+        self._serials[base] = serial
         self._taken.add(name)
         return name
 

@@ -34,6 +34,14 @@ def _extended(steps: Sequence[KernelLaunch], buffers: Sequence[Buffer]) -> list[
     return [(first[buffer], last[buffer]) for buffer in buffers]
 
 
+def test_what_inner_loops_read_and_write_lives_through_those_around_them_too() -> None:
+    """Up to the loop that has the other end of the span as well."""
+    before, after, within = _buffer(), _buffer(), _buffer()
+    inner = _loop([_step([before, within]), _step([after])])
+    steps = [_step([before]), *_loop([_step([within]), *inner]), *_loop([_step()]), _step([after])]
+    assert _extended(steps, [before, after, within]) == [(0, 7), (1, 11), (2, 6)]
+
+
 def test_what_a_loop_reads_and_writes_lives_through_it() -> None:
     """What comes from before lives to its end, what is read afterwards from its beginning; what is of one iteration stays."""
     before, after, inner = _buffer(), _buffer(), _buffer()

@@ -45,14 +45,28 @@ class Flow:
         """Whether there are steps that do not run once."""
 
     def extend(self, first: dict[Buffer, int], last: dict[Buffer, int]) -> None:
-        """Extend the spans of buffers, from the first step that uses one to the last, over the loops that they live through."""
-        for loop in sorted(self._loops.values(), key=lambda loop: loop.last - loop.first):
-            for buffer, begin in first.items():
-                end = last[buffer]
-                if begin < loop.first <= end < loop.last:
-                    last[buffer] = loop.last
-                elif loop.first < begin <= loop.last < end:
-                    first[buffer] = loop.first
+        """Extend the spans of buffers, from the first step that uses one to the last, over the loops that they live through.
+
+        Costs O(buffers x depth of loops).
+        """
+        if not self._loops:
+            return
+        around = self._loops_around(max(last.values(), default=0) + 1)
+        for buffer, begin in first.items():
+            end = last[buffer]
+            outer = [loop.last for loop in around[end] if begin < loop.first]
+            before = [loop.first for loop in around[begin] if loop.first < begin and loop.last < end]
+            last[buffer], first[buffer] = max([end, *outer]), min([begin, *before])
+
+    def _loops_around(self, count: int) -> list[tuple[_Loop, ...]]:
+        """Return for each of the first `count` steps the loops that it lies in, with those that it begins or ends."""
+        begun = {loop.first: loop for loop in self._loops.values()}
+        found, now = [], tuple[_Loop, ...]()
+        for index in range(count):
+            now = (begun[index], *now) if index in begun else now
+            found.append(now)
+            now = now[1:] if now and now[0].last == index else now
+        return found
 
     def is_conditional(self, index: int) -> bool:
         """Return whether a step lies in a body, so that it need not run."""

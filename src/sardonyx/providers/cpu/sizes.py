@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from sardonyx.codegen.emit.module import float_word
 from sardonyx.errors import InvalidArgument
@@ -52,13 +52,10 @@ class Sizes:
         return result
 
 
-def first_alike(items: Sequence[object]) -> list[int]:
+def first_alike(items: Sequence[Hashable]) -> list[int]:
     """Return for each item the place of the first one that equals it."""
-    places: list[int] = []
-    for place, item in enumerate(items):
-        first = next((first for first in dict.fromkeys(places) if items[first] == item), place)
-        places.append(first)
-    return places
+    places: dict[Hashable, int] = {}
+    return [places.setdefault(item, place) for place, item in enumerate(items)]
 
 
 def solvable_symbols(shapes: Sequence[Shape]) -> set[str]:
