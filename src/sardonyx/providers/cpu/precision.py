@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sardonyx.values.named import NamedEnum
 
-__all__ = ["BFLOAT16", "BYTES", "FLOAT32", "PRECISIONS", "Precision", "with_weights"]
+__all__ = ["BFLOAT16", "BYTES", "FLOAT32", "PARTED", "PRECISIONS", "Precision", "with_weights"]
 
 
 class Precision(NamedEnum):
@@ -13,13 +13,14 @@ class Precision(NamedEnum):
     HIGHEST = 0
     """Nothing below float32."""
     HIGH = 1
-    """As precise as three products of bfloat16: here float32, which is as fast."""
+    """As precise as three products of bfloat16, which are computed in matrix tiles; elsewhere float32, which is as fast."""
     MEDIUM = 2
     """bfloat16, with sums in float32."""
 
 
 FLOAT32 = "float32"
 BFLOAT16 = "bfloat16, sums in float32"
+PARTED = "three products of bfloat16, sums in float32"
 BYTES = "8-bit integers, sums in int32"
 """What operands of products are multiplied in, as reports say it."""
 

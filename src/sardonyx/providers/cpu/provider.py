@@ -55,8 +55,8 @@ _PRECISION = Option(
     "float32_precision",
     choice(*PRECISIONS),
     "highest",
-    "what operands of products of float32 models may be rounded to: nothing (highest, and high here), or bfloat16 with sums in "
-    "float32 (medium); `session.float32_precision` says it for a session",
+    "what operands of products of float32 models may be rounded to: nothing (highest), two bfloat16 each, in matrix tiles (high), "
+    "or bfloat16 with sums in float32 (medium); `session.float32_precision` says it for a session",
 )
 OPTIONS: tuple[Option[object], ...] = (_THREADS, _DENORMALS, _PRECISION)
 """Its options."""

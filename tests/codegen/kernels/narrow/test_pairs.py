@@ -9,7 +9,15 @@ from support.kernels import call
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.kernels.gemm import tiling, write_gemm
 from sardonyx.codegen.kernels.gemm_params import GemmParams
-from sardonyx.codegen.kernels.narrow.pairs import PAIR_BLOCK, pack_pairs, write_pair_rows, write_pairs
+from sardonyx.codegen.kernels.narrow.pairs import (
+    PAIR_BLOCK,
+    PARTS,
+    pack_pairs,
+    pack_parts,
+    write_pair_rows,
+    write_pairs,
+    write_part_rows,
+)
 from sardonyx.codegen.kernels.panels import PairPanels
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, available_levels, emulated_target, host_target
@@ -100,3 +108,37 @@ def test_panels_hold_rows_of_even_k_in_the_lower_bits() -> None:
     halves = packed.view(BFLOAT).reshape(2, 2, 2, 2).astype(np.float32)
     np.testing.assert_array_equal(halves[0, 1], [[6, 9], [7, 10]])
     np.testing.assert_array_equal(halves[1, 0], [[2, 5], [0, 0]])
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.isa)
+@pytest.mark.parametrize("K", [1, 15, 32, 50])
+def test_rows_in_parts_are_high_high_and_low(K: int, target: Target) -> None:
+    """Together they have 16 bits of x; where high is not finite, the others are zeros, and so is what lies behind each part."""
+    module, engine = Module(target), Engine(target)
+    write_part_rows(module, "parts")
+    engine.add(module)
+    given = np.random.default_rng(K).standard_normal((4, K)).astype(np.float32)
+    given[1, 0], given[2, -1], given[3, K // 2] = np.inf, np.nan, -np.inf
+    length = -(-K // 32) * 32
+    found = np.full((5, PARTS, length), 7, BFLOAT)
+    call(engine, "parts", [given, found], [K, length], 0, 4)
+    assert (found[4] == 7).all()
+    assert (found[:4, :, K:] == 0).all()
+    high, again, low = (part[:, :K].astype(np.float32) for part in found[:4].swapaxes(0, 1))
+    np.testing.assert_array_equal(high, given.astype(BFLOAT).astype(np.float32))
+    finite = np.isfinite(given)
+    assert (again[finite] == high[finite]).all()
+    assert (np.abs(high[finite] + low[finite] - given[finite]) <= np.abs(given[finite]) * 2.0**-16).all()
+    assert not again[~finite].any()
+    assert not low[~finite].any()
+
+
+def test_columns_in_parts_are_high_low_and_high() -> None:
+    """Each a panel of pairs of whole units, one after another."""
+    matrix = np.random.default_rng(0).standard_normal((21, 5)).astype(np.float32)
+    matrix[3, 1] = np.inf
+    high = matrix.astype(BFLOAT).astype(np.float32)
+    finite = np.isfinite(matrix)
+    low = np.where(finite, matrix - np.where(finite, high, 0), np.float32(0))
+    parts = [pack_pairs(part, 4, 16) for part in (high, low, np.where(finite, high, 0))]
+    np.testing.assert_array_equal(pack_parts(matrix, 4, 16), np.concatenate(parts, axis=1))

@@ -1,24 +1,45 @@
 """Rows of float32 as pairs of bfloat16, for products of such pairs: rounded once, to nearest, ties to even.
 
 Where the processor's instruction rounds them, denormal numbers become zeros, which its dot products take them for.
+
+Rows in parts stand for three products at once: high is x rounded to bfloat16, low what that leaves, rounded too, and a row of A
+
+    high | high | low        times a column of B        high | low | high
+
+is the product but for low x low, 2^-17 of each operand at most. Where high is not finite, all but the first part are zeros, so that
+an infinity gives what it gives in float32.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from sardonyx.codegen.emit.bfloat_dots import to_factor
 from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.narrow import from_narrow
 from sardonyx.codegen.emit.types import BF16, F32, U16
 from sardonyx.codegen.emit.values import Span
 from sardonyx.codegen.kernels.pack import aligned_zeros
 from sardonyx.dtypes import Array, DataType
 from sardonyx.forks import without_fork
 
-__all__ = ["PAIR_BLOCK", "pack_filter_pairs", "pack_pairs", "write_pair_rows", "write_pairs"]
+__all__ = [
+    "PAIR_BLOCK",
+    "PARTS",
+    "pack_filter_pairs",
+    "pack_pairs",
+    "pack_parts",
+    "write_pair_rows",
+    "write_pairs",
+    "write_part_rows",
+]
 
 PAIR_BLOCK = 1 << 12
 """Elements of a task of the kernel that rounds."""
+PARTS = 3
+"""Parts of a row."""
 _SLAB_ELEMENTS = 1 << 20
 
 
@@ -54,6 +75,45 @@ def write_pair_rows(module: Module, symbol: str) -> None:
                 result.store(to_factor(b, source.load(k, span)), k, span)
             with b.loop(K, length) as k:
                 result.of(U16).store(0, k)
+
+
+def write_part_rows(module: Module, symbol: str) -> None:
+    """Write the kernel `symbol`: buffers A (float32) and rows (bfloat16) in parts, with zeros behind each; a task is a row.
+
+    Parameters are K and how many elements a part has.
+    """
+    with module.kernel(symbol) as b:
+        K, length, lanes = b.param(0), b.param(1), b.lanes(F32)
+        with b.loop(b.begin, b.end) as row:
+            source, result = b.buffer(0, F32).at(row * K), b.buffer(1, BF16).at(row * length * PARTS)
+            for k, span in b.vectors(0, K, F32, lanes=lanes):
+                x = source.load(k, span)
+                high = to_factor(b, x)
+                wide = from_narrow(b, high)
+                is_finite = b.abs(wide) < math.inf
+                low = to_factor(b, b.select(is_finite, x - wide, x.like(0.0)))
+                bits = high.bits_as(U16)
+                again = b.select(is_finite, bits, bits.like(0)).bits_as(BF16)
+                for place, part in enumerate((high, again, low)):
+                    result.store(part, length * place + k, span)
+            with b.loop(K, length) as k:
+                for place in range(PARTS):
+                    result.of(U16).store(0, length * place + k)
+
+
+def pack_parts(matrix: Array, width: int, unit: int) -> Array:
+    """Return B[K, N] as `pack_pairs` has it, in parts, each of whole units."""
+    matrix = np.asarray(matrix, np.float32)
+    high = matrix.astype(DataType.BFLOAT16.numpy)
+    wide = high.astype(np.float32)
+    is_finite = np.isfinite(wide)
+    first = pack_pairs(high, width, unit)
+    packed = aligned_zeros((len(first), PARTS * first.shape[1], width), np.uint32)
+    low = np.where(is_finite, np.subtract(matrix, wide, where=is_finite, out=np.zeros_like(matrix)), 0)
+    for place, part in enumerate((high, low, np.where(is_finite, wide, 0))):
+        words = first if place == 0 else pack_pairs(part, width, unit)
+        packed[:, place * first.shape[1] : (place + 1) * first.shape[1]] = words
+    return packed
 
 
 def pack_pairs(matrix: Array, width: int, unit: int = 1) -> Array:

@@ -21,7 +21,7 @@ from sardonyx.codegen.kernels.conv import pack_filters
 from sardonyx.codegen.kernels.depthwise import PLACES, Line
 from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.codegen.kernels.gemm_params import GemmParams
-from sardonyx.codegen.kernels.narrow.pairs import pack_pairs
+from sardonyx.codegen.kernels.narrow.pairs import pack_pairs, pack_parts
 from sardonyx.codegen.kernels.narrow.tile_gemm import tile_gemm_params
 from sardonyx.codegen.kernels.panels import TilePanels
 from sardonyx.codegen.kernels.tile_products import tile_words
@@ -43,8 +43,8 @@ from sardonyx.providers.cpu.kernels.windows import Filters, claim_filters, conv_
 from sardonyx.providers.cpu.kernels.winograd import lower_winograd, suits_winograd
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given
-from sardonyx.providers.cpu.pairs import as_pair_rows, multiplies_pairs, multiplies_tiles
-from sardonyx.providers.cpu.precision import BFLOAT16, FLOAT32
+from sardonyx.providers.cpu.pairs import as_pair_rows, multiplies_pairs, multiplies_tiles, parts_of, tiles_precision
+from sardonyx.providers.cpu.precision import FLOAT32
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
@@ -113,20 +113,20 @@ def _lower_tiles(low: Lowering, group: Group, data: Buffer, weights: Array, tail
     M, K = weights.shape[:2]
     target, result = low.target, low.result(group.result)
     symbol = low.kernel(ProductKernel(tail.expr, tail.ways, TilePanels()))
-    packed = low.packed(_pack_point_pairs, weights, tiling(target).panel, of=group.node.inputs[1])
-    rows, words = product(data.shape[:-1]), tile_words(-(-K // 2))
+    packed = low.packed(_pack_points, weights, tiling(target).panel, parts_of(low), of=group.node.inputs[1])
+    rows, words = product(data.shape[:-1]), parts_of(low) * tile_words(-(-K // 2))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = tile_gemm_params(target, sizes(rows), M, words, threads=low.threads, ldc=sizes(result.row))
         return [*params.words(), M], params.tasks()
 
     buffers = [as_pair_rows(low, group.node, data), packed, result, *map(low.of, tail.operands)]
-    low.step(group, symbol, buffers, writes=[2], plan=plan, pitched=True, precision=BFLOAT16)
+    low.step(group, symbol, buffers, writes=[2], plan=plan, pitched=True, precision=tiles_precision(low))
 
 
-def _pack_point_pairs(weights: Array, width: int) -> Array:
+def _pack_points(weights: Array, width: int, parts: int) -> Array:
     """Return filters (M, C, 1…) as panels of pairs, whole tiles of them."""
-    return pack_pairs(weights.reshape(weights.shape[:2]).T, width, TILE)
+    return (pack_pairs if parts == 1 else pack_parts)(weights.reshape(weights.shape[:2]).T, width, TILE)
 
 
 def _lower_depthwise(

@@ -23,7 +23,7 @@ from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.gemm import WIDE, Epilogue, tiling, write_gemm
 from sardonyx.codegen.kernels.gemm_params import PARAMS_COUNT, GemmParams
-from sardonyx.codegen.kernels.narrow.pairs import pack_pairs
+from sardonyx.codegen.kernels.narrow.pairs import pack_pairs, pack_parts
 from sardonyx.codegen.kernels.narrow.tile_gemm import tile_gemm_params, write_tile_gemm
 from sardonyx.codegen.kernels.pack import PackParams, pack_columns, pack_rows, write_pack
 from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, NumberPanels, PairPanels, Panels, TilePanels
@@ -42,7 +42,7 @@ from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise, others_of
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, open_or_wrong, shape_of
-from sardonyx.providers.cpu.pairs import as_pair_rows, as_pairs, multiplies_pairs, multiplies_tiles
+from sardonyx.providers.cpu.pairs import as_pair_rows, as_pairs, multiplies_pairs, multiplies_tiles, parts_of, tiles_precision
 from sardonyx.providers.cpu.precision import BFLOAT16, FLOAT32, Precision, with_weights
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
@@ -220,7 +220,8 @@ def lower(low: Lowering, group: Group, spec: ProductSpec) -> None:
     left = _transposed(low, node, left) if spec.transposes_left else left
     if weights is not None and len(weights.shape) == 2 and spec.dtype is DataType.FLOAT:
         form, unit = _form_of(low, weights, is_transposed), TILE if has_pair_tiles(low.target) else 1
-        packed = low.packed(_packed, weights, width, is_transposed, form, unit, of=node.inputs[1])
+        pack = _packed_parts if form is DataType.UINT32 and multiplies_tiles(low) and parts_of(low) > 1 else _packed
+        packed = low.packed(pack, weights, width, is_transposed, form, unit, of=node.inputs[1])
         matrix = weights.shape[::-1] if is_transposed else weights.shape
         multiply(low, group, left, RightSide(packed, *matrix, panels=_panels_of(low.target, packed)), bias, spec.factors)
         return
@@ -297,10 +298,12 @@ def _panels_of(target: Target, packed: Buffer) -> Panels:
 
 def _form_of(low: Lowering, weights: Tensor, is_transposed: bool) -> DataType | None:
     """Return the type that weights are rounded to, UINT32 for pairs of bfloat16; None where they stay as they are."""
-    if low.precision is not Precision.MEDIUM or (weights.narrow is not None and weights.narrow.dtype is not DataType.BFLOAT16):
+    if weights.narrow is not None and weights.narrow.dtype is not DataType.BFLOAT16:
         return None
     if multiplies_tiles(low) or multiplies_pairs(low, weights.shape[1 if is_transposed else 0]):
         return DataType.UINT32
+    if low.precision is not Precision.MEDIUM:
+        return None
     return DataType.BFLOAT16 if weights.narrow is None and weights.size > _CACHED_ELEMENTS else None
 
 
@@ -315,6 +318,11 @@ def _packed(weights: Tensor, width: int, is_transposed: bool, form: DataType | N
     rows, length = weights.shape
     dtype = (stored.dtype if form is None else form).numpy
     return pack_rows(stored.rows, (rows, length), width, is_transposed=is_transposed, dtype=dtype)
+
+
+def _packed_parts(weights: Tensor, width: int, is_transposed: bool, form: DataType, unit: int) -> Array:
+    """Return the panels of `weights` in parts."""
+    return pack_parts(weights.numpy().T if is_transposed else weights.numpy(), width, unit)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -393,7 +401,7 @@ def multiply(
         m, n, k = sizes(rows), sizes(right.N), sizes(right.K)
         if sizes(shape[-1]) != k:
             raise InvalidArgument(f"{place_of(group.node)}: A has rows of {sizes(shape[-1])} elements, B columns of {k}")
-        k = tile_words(-(-k // 2)) if panels.is_tiled else k // 2 if panels.is_paired else k
+        k = parts_of(low) * tile_words(-(-k // 2)) if panels.is_tiled else k // 2 if panels.is_paired else k
         strides = {"stride_a": 0 if is_shared else m * k, "stride_b": k * sizes(columns), "stride_c": m * n}
         if panels.is_tiled:
             params = tile_gemm_params(target, m, n, k, threads=low.threads, **strides)
@@ -402,7 +410,9 @@ def multiply(
         return [*params.words(), n], params.tasks(sizes(matrices))
 
     buffers = [left, right.packed, result, *map(low.of, reads)]
-    low.step(group, symbol, buffers, writes=[2], plan=plan, precision=_precision_of(panels))
+    low.step(
+        group, symbol, buffers, writes=[2], plan=plan, precision=tiles_precision(low) if panels.is_tiled else _precision_of(panels)
+    )
 
 
 def _precision_of(panels: Panels) -> str:
