@@ -81,6 +81,9 @@ def _unary() -> Iterator[Case]:
         x = Q(drawn((2, 20), "INT8") if zero == 3 else np.maximum(drawn((2, 20), "INT8"), -100).astype(np.int8), (0.02, zero))
         yield case(f"{code} INT8", code, [x], [((2, 20), "INT8", (0.04, -20))], version=2)
     yield case("softmax beta", "SOFTMAX", [drawn((2, 3, 4))], [((2, 3, 4),)], ("SoftmaxOptions", {"beta": 0.5}))
+    half = drawn((2, 3, 4), "FLOAT16")
+    options = ("SoftmaxOptions", {"beta": 0.5})
+    yield case("softmax beta float16", "SOFTMAX", [half], [((2, 3, 4), "FLOAT16")], options, tolerance=1e-3)
     yield case("leaky relu", "LEAKY_RELU", [drawn((2, 6))], [((2, 6),)], ("LeakyReluOptions", {"alpha": 0.25}))
     yield case("prelu", "PRELU", [drawn((2, 3, 4, 5)), drawn((1, 1, 5))], [((2, 3, 4, 5),)], constants=(1,))
     for flag in (False, True):

@@ -207,7 +207,8 @@ def softmax(op: Operator) -> None:
     """Compute the softmax of beta x along the last axis."""
     beta, value = op.options("SoftmaxOptions").real("beta"), op.real(0)
     if beta != 1:
-        value = op.build.node("Mul", value, op.build.constant(np.float32(beta)))
+        kind = np.float16 if op.info(0).dtype is DataType.FLOAT16 else np.float32
+        value = op.build.node("Mul", value, op.build.constant(kind(beta)))
     op.put(0, op.build.node("Softmax", value, axis=-1))
 
 
