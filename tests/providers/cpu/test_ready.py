@@ -68,7 +68,7 @@ def test_what_the_runtime_asks_first_needs_no_steps() -> None:
 def test_the_source_of_random_numbers_is_that_of_the_process() -> None:
     """A program that draws from it has no binding that is kept: its words lie elsewhere in the next process."""
     _, second = _pair("graph(x: float[4]) -> (y: float[4]) { y = RandomNormalLike(x) }")
-    assert second._ready is None
+    assert second._linked.ready is None
     x = np.zeros(4, np.float32)
     assert (_run(second, x)[0] != _run(second, x)[0]).any()
 
