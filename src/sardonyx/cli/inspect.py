@@ -12,6 +12,7 @@ import click
 from sardonyx.cli.completions import ModelPath
 from sardonyx.cli.console import (
     chosen_providers,
+    counted,
     fail,
     force_option,
     json_option,
@@ -111,7 +112,9 @@ def _write_page(
     page.write_text(render_page(found), encoding="utf-8")
     for note in found.notes:
         click.secho(note, fg="yellow", err=True)
-    print_text(f"{page}: {len(found.before['nodes'])} nodes, {page.stat().st_size / 2**20:.1f} MiB; open it in a browser")
+    print_text(
+        f"{page}: {counted(len(found.before['nodes']), 'node')}, {page.stat().st_size / 2**20:.1f} MiB; open it in a browser"
+    )
 
 
 def describe(model: Model) -> dict[str, object]:

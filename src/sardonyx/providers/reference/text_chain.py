@@ -74,8 +74,8 @@ def _chain(vectorizer: Node, places: Mapping[Node, int], outputs: Sequence[Value
         normalizer = None
     row = before(tokenizer if normalizer is None else normalizer)
     row = row if row is not None and _makes_a_row(row) else None
-    numbers = [None if node is None else places[node] for node in (row, normalizer, flatten)]
-    return TextChain(*numbers[:2], places[tokenizer], numbers[2], places[vectorizer])
+    first, second, third = (None if node is None else places[node] for node in (row, normalizer, flatten))
+    return TextChain(first, second, places[tokenizer], third, places[vectorizer])
 
 
 def _makes_a_row(node: Node) -> bool:
