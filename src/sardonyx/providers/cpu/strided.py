@@ -35,6 +35,9 @@ __all__ = ["TASK_ELEMENTS", "StridedDim", "copy_region", "dense_strides", "moved
 TASK_ELEMENTS = 1 << 14
 """Elements of one task."""
 
+_WIDE = (I16, I32, I64)
+"""Types as which rows of a few elements are moved."""
+
 _MOST_STREAMS = 4
 """Up to so many rows or columns a plane is moved as streams: a tile would be mostly empty."""
 
@@ -91,8 +94,20 @@ def copy_region(
     dims = _merged(region)
     while (inner := _repeated_first(dims)) is not None:
         source, dims = _repeat_within(low, name, source, dims, inner, node, unless)
-    kernel, plan = _kernel_of(kind, dims)
+    kernel, plan = _kernel_of(*_widened(kind, dims))
     low.move(name, low.kernel(kernel), [source, result], plan, node, unless=unless)
+
+
+def _widened(kind: Type, dims: list[StridedDim]) -> tuple[Type, list[StridedDim]]:
+    """Return the copy in elements of a row where these make up a larger one: three bytes stay so, four are one of 32 bits."""
+    *outer, row = dims
+    wide = next((wide for wide in _WIDE if isinstance(row.size, int) and wide.size_bytes == kind.size_bytes * row.size), None)
+    steps = [step for dim in outer for step in (dim.source, dim.result)]
+    if wide is None or row.size == 1 or not row.source == row.result == 1 or not outer:
+        return kind, dims
+    if any(not isinstance(step, int) or step % row.size for step in steps):
+        return kind, dims
+    return wide, _merged([StridedDim(dim.size, dim.source // row.size, dim.result // row.size) for dim in outer])
 
 
 def _kernel_of(kind: Type, dims: Sequence[StridedDim]) -> tuple[KernelSpec, Plan]:
