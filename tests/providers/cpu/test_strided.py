@@ -38,8 +38,8 @@ def _copied(region: list[StridedDim], length: int, isa: str, n: int = 1) -> tupl
 @pytest.mark.parametrize("isa", LEVELS)
 def test_rows_are_copied_as_vectors(isa: str) -> None:
     """A box of a matrix; neighbours that are dense in both are one dimension."""
-    symbol_, found = _copied([StridedDim(3, 10, 4), StridedDim(4, 1, 1)], 12, isa)
-    assert (symbol_, found) == ("copy_4_oo", [0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23])
+    symbol_, found = _copied([StridedDim(2, 10, 5), StridedDim(5, 1, 1)], 10, isa)
+    assert (symbol_, found) == ("copy_4_oo", [0, 1, 2, 3, 4, 10, 11, 12, 13, 14])
     symbol_, found = _copied([StridedDim(2, 20, 20), StridedDim(5, 4, 4), StridedDim(4, 1, 1)], 40, isa)
     assert found == list(range(40))
 
@@ -51,9 +51,17 @@ def test_an_element_is_repeated(isa: str) -> None:
 
 
 @pytest.mark.parametrize("isa", LEVELS)
-def test_steps_and_reversals_go_element_by_element(isa: str) -> None:
-    """Strides other than 1 on both sides."""
-    assert _copied([StridedDim(3, 2, 1)], 3, isa) == ("copy_4_so", [0, 2, 4])
+def test_steps_and_short_rows_go_by_a_table(isa: str) -> None:
+    """Where the result is dense; rows of two elements are such of twice the size, where they lie so."""
+    assert _copied([StridedDim(3, 2, 1)], 3, isa) == ("places_4", [0, 2, 4])
+    assert _copied([StridedDim(2, 10, 3), StridedDim(3, 1, 1)], 6, isa) == ("places_4", [0, 1, 2, 10, 11, 12])
+    assert _copied([StridedDim(2, 10, 2), StridedDim(2, 1, 1)], 4, isa) == ("places_8", [0, 1, 10, 11])
+    assert _copied([StridedDim(2, 5, 2), StridedDim(2, 1, 1)], 4, isa) == ("places_4", [0, 1, 5, 6])
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+def test_steps_on_both_sides_go_element_by_element(isa: str) -> None:
+    """Strides other than 1."""
     assert _copied([StridedDim(3, 2, 2)], 5, isa) == ("copy_4_ss", [0, -1, 2, -1, 4])
 
 

@@ -23,10 +23,12 @@ from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = [
+    "TABLE",
     "GatherElementsParams",
     "GatherParams",
     "checked_index",
     "row_offset",
+    "take_lines",
     "tuple_offset",
     "write_gather",
     "write_gather_elements",
@@ -69,7 +71,7 @@ class GatherParams:
 
 _AXES = 7
 """The first parameter of the axes."""
-_TABLE, _TOGETHER_ELEMENTS = 1024, 256
+TABLE, _TOGETHER_ELEMENTS = 1024, 256
 """Places that a table has, and about how many elements of several lines are taken by it at a time."""
 _FEW_LINES = 4
 _UNROLLED = 8
@@ -92,7 +94,7 @@ def write_gather(module: Module, symbol: str, element: Type, index: Type, depth:
         count, inner, data_stride, index_stride, block, batch, block_batch = (b.param(place) for place in range(_AXES))
         data, indices, result = b.buffer(DATA, element), b.buffer(INDICES, index), b.buffer(RESULT, element)
         blocks, is_line = (count + block - 1) // block, single and depth == 1
-        table = b.stack(I64, _TABLE if is_line else 1)
+        table = b.stack(I64, TABLE if is_line else 1)
 
         def one_by_one(begin: Register, end: Register, first: Register, last: Register) -> None:
             with b.loop(begin, end) as outer:
@@ -111,7 +113,7 @@ def write_gather(module: Module, symbol: str, element: Type, index: Type, depth:
             if is_line:
                 base, target = data.at(begin * data_stride), result.at(begin * count)
                 shared = _Line(base, indices, target, b.param(_AXES), b.param(_AXES + 1), b.const(I64, 0))
-                several = index_stride.eq(0) & (end - begin >= _FEW_LINES) & (count <= _TABLE)
+                several = index_stride.eq(0) & (end - begin >= _FEW_LINES) & (count <= TABLE)
                 b.branch(several, functools.partial(_gather_lines, b, shared, table, (end - begin, count, data_stride)), apart)
             else:
                 apart()
@@ -125,18 +127,29 @@ def _gather_lines(b: Kernel, line: _Line, table: Pointer, sizes: tuple[Register,
         position, inside = checked_index(b, line.indices.load(j), line.length)
         table.store(position * line.stride, j)
         valid.set(valid.value & inside)
-    b.branch(valid.value, lambda: _take_lines(b, line, table, sizes), lambda: _report(b, line, b.const(I64, 0), count))
+    b.branch(
+        valid.value, lambda: take_lines(b, line.data, line.result, table, sizes), lambda: _report(b, line, b.const(I64, 0), count)
+    )
 
 
-def _take_lines(b: Kernel, line: _Line, table: Pointer, sizes: tuple[Register, Register, Register]) -> None:
+def take_lines(b: Kernel, data: Pointer, result: Pointer, table: Pointer, sizes: tuple[Register, Register, Register]) -> None:
+    """Store the elements at some places of each of some lines, side by side.
+
+    Args:
+        b: the kernel.
+        data: where the first line begins.
+        result: where elements go.
+        table: the places in a line, at most TABLE, which it has room for; those of further lines are written behind them.
+        sizes: how many lines, how many places, and from one line to the next, in elements.
+    """
     lines, count, step = sizes
     together = b.max(b.min(lines, b.const(I64, _TOGETHER_ELEMENTS) // b.max(count, 1)), 1)
     with b.loop(count, together * count) as place:
         table.store(table.load(place - count) + step, place)
     whole = lines // together * together
     with b.loop(0, whole, together) as number:
-        _take(b, line.data.at(number * step), table, line.result.at(number * count), together * count)
-    _take(b, line.data.at(whole * step), table, line.result.at(whole * count), (lines - whole) * count)
+        _take(b, data.at(number * step), table, result.at(number * count), together * count)
+    _take(b, data.at(whole * step), table, result.at(whole * count), (lines - whole) * count)
 
 
 def _take(b: Kernel, data: Pointer, table: Pointer, result: Pointer, count: Register) -> None:

@@ -7,6 +7,7 @@ when sizes are known. What the last dimension is like decides on the kernel:
     dense in both                        rows of vectors; those that are repeated are read once
     dense in the result only, with       planes are transposed, by tiles, or by streams where one side has a few elements
     another that is dense in the source
+    dense in the result only             by a table of places
     anything else                        element by element
 
 What is repeated along several dimensions is repeated along the innermost one first, then as whole rows of that.
@@ -21,6 +22,7 @@ from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I8, I16, I32, I64, Type
 from sardonyx.codegen.kernels.elementwise import Access, MapParams, write_map
+from sardonyx.codegen.kernels.moves.places import PlacesParams, write_places
 from sardonyx.codegen.kernels.moves.repeat import RepeatParams, write_repeat
 from sardonyx.codegen.kernels.transpose import PlaneParams, write_deinterleave, write_interleave, write_transpose
 from sardonyx.codegen.target import Target
@@ -114,14 +116,15 @@ def _kernel_of(kind: Type, dims: Sequence[StridedDim]) -> tuple[KernelSpec, Plan
     plane = _plane_of(dims)
     if plane is not None:
         return _by_planes(kind, dims, plane)
-    return _by_times(kind, dims) if _repeats_rows(dims) else _by_rows(kind, dims)
+    if _repeats_rows(dims):
+        return _by_times(kind, dims)
+    return _by_places(kind, dims) if _lies_apart(dims) else _by_rows(kind, dims)
 
 
 def _repeated_first(dims: Sequence[StridedDim]) -> int | None:
     """Return the innermost dimension that is repeated, where others around it are too and the result is dense."""
     repeated = [place for place, dim in enumerate(dims) if dim.source == 0]
-    is_dense = all(dim.result == stride for dim, stride in zip(dims, dense_strides([dim.size for dim in dims]), strict=True))
-    return repeated[-1] if len(repeated) > 1 and is_dense else None
+    return repeated[-1] if len(repeated) > 1 and _is_dense(dims) else None
 
 
 def _repeat_within(
@@ -155,8 +158,18 @@ def _repeat_within(
 
 def _repeats_rows(dims: Sequence[StridedDim]) -> bool:
     """Return whether dense rows are repeated, one time behind the other, and all of the result is dense."""
-    if len(dims) < 2 or dims[-1].source != 1 or dims[-2].source != 0:
-        return False
+    return len(dims) > 1 and dims[-1].source == 1 and dims[-2].source == 0 and _is_dense(dims)
+
+
+def _lies_apart(dims: Sequence[StridedDim]) -> bool:
+    """Return whether elements lie apart in the source, or in rows of a few, and all of the result is dense."""
+    row = dims[-1]
+    is_short = row.source == 1 and len(dims) > 1 and isinstance(row.size, int) and row.size <= _MOST_STREAMS
+    return (is_short or row.source not in (0, 1)) and _is_dense(dims)
+
+
+def _is_dense(dims: Sequence[StridedDim]) -> bool:
+    """Return whether all of the result is dense."""
     return all(dim.result == stride for dim, stride in zip(dims, dense_strides([dim.size for dim in dims]), strict=True))
 
 
@@ -271,6 +284,31 @@ def _by_times(kind: Type, dims: Sequence[StridedDim]) -> tuple[KernelSpec, Plan]
         return params.words(), params.tasks()
 
     return RepeatKernel(kind), plan
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlacesKernel:
+    """Elements that lie apart."""
+
+    kind: Type
+    """The type as which elements are moved."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"places_{self.kind.size_bytes}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_places(module, symbol, self.kind)
+
+
+def _by_places(kind: Type, dims: Sequence[StridedDim]) -> tuple[KernelSpec, Plan]:
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        params = PlacesParams.of([(sizes(dim.size), sizes(dim.source)) for dim in dims], TASK_ELEMENTS)
+        return params.words(), params.tasks()
+
+    return PlacesKernel(kind), plan
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
