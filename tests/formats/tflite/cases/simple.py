@@ -141,6 +141,8 @@ def _binary() -> Iterator[Case]:
         yield case(f"{code} relu", code, [x, y], [((2, 3, 4),)], (table, {"fused_activation_function": "RELU"}))
         ints = [drawn((2, 3), "INT32", -20, 20), np.array([3, -4, 7], INT)]
         yield case(f"{code} int32", code, ints, [((2, 3), "INT32")], (table, {}))
+        options = (table, {"fused_activation_function": "RELU6"})
+        yield case(f"{code} int32 relu6", code, ints, [((2, 3), "INT32")], options)
     for kind, zero in (("INT8", 5), ("UINT8", 130), ("INT16", 0)):
         small = 0.0002 if kind == "INT16" else 0.03
         a, b = Q(drawn((2, 3, 4), kind), (small, zero)), Q(drawn((2, 3, 4), kind, seed=1), (small / 2, zero))

@@ -36,6 +36,9 @@ _COMPARISONS = {
     "LESS_EQUAL": "LessOrEqual",
 }
 _BOUNDS = {"RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0), "RELU_0_TO_1": (0.0, 1.0)}
+_WHOLE = (DataType.INT32, DataType.INT64)
+_WHOLE_BOUNDS = {"RELU": (0, None), "RELU_N1_TO_1": (-1, 1), "RELU6": (0, 6)}
+"""What fused activations leave of integers that count by themselves."""
 _COMPLEX = (DataType.COMPLEX64, DataType.COMPLEX128)
 
 
@@ -52,8 +55,16 @@ def binary(op: Operator) -> None:
     if op.info(0).dtype in _COMPLEX:
         op.put_raw(0, op.own(f"Complex{name}", op.raw(0), op.raw(1)))
         return
-    value = op.build.node(name, op.real(0), op.real(1))
-    op.put(0, op.activate(value, op.options(table).choice("fused_activation_function", ACTIVATION)))
+    value, activation = (
+        op.build.node(name, op.real(0), op.real(1)),
+        op.options(table).choice("fused_activation_function", ACTIVATION),
+    )
+    if op.info(0).dtype in _WHOLE and activation in _WHOLE_BOUNDS:
+        kind = op.info(0).dtype.numpy.type
+        bounds = (None if bound is None else op.build.constant(kind(bound)) for bound in _WHOLE_BOUNDS[activation])
+        op.put_raw(0, op.build.node("Clip", value, *bounds))
+        return
+    op.put(0, op.activate(value, activation))
 
 
 @imports(*_COMPARISONS, "NOT_EQUAL")
