@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.cancelling import checks_of
 from support.peer import run_peer
 from support.run_op import run_op
 from support.session_models import session
@@ -97,3 +98,9 @@ def test_characters_are_rows_of_the_table() -> None:
         run("WordConvEmbedding", np.array([[1, 3]], np.int32), w, b, c)
     with pytest.raises(InvalidArgument, match="W makes them"):
         run("WordConvEmbedding", np.array([[1, 2]], np.int32), w, b, c, conv_window_size=3)
+
+
+def test_many_strings_are_left_when_the_run_is_to_end() -> None:
+    """It is asked for between some of them."""
+    texts = np.array(["ab"] * 1000, object)
+    assert checks_of(lambda: run_op("MurmurHash3", texts, domain="com.microsoft")) >= 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sardonyx.cancellation import checked
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.dimensions import check_output_size
@@ -91,7 +92,7 @@ def murmur_hash_3(call: Call, x: Array, *, positive: int = 1, seed: int = 0) -> 
     """
     flat = x.ravel()
     if x.dtype.hasobject:
-        hashes = np.array([_hash_bytes(str(item).encode(), seed) for item in flat.tolist()], np.uint32)
+        hashes = np.array([_hash_bytes(str(item).encode(), seed) for item in checked(flat.tolist())], np.uint32)
     elif x.dtype.itemsize % 4:
         raise InvalidArgument(f"X is of type {x.dtype}; expected text, or numbers of 4 or 8 bytes")
     else:
