@@ -37,7 +37,8 @@ def gather(op: Operator) -> None:
     if not all(0 <= axis < rank for axis in (*collapsed, *mapped)) or any(window[axis] > 1 for axis in collapsed):
         op.refuse(f"axes {collapsed} and {mapped} do not go with windows {window}")
     starts, batch = _starts(op, 1, indices, options.integer("index_vector_dim"), len(mapped))
-    if sorted(offsets) != offsets or len(offsets) + len(set(collapsed)) != rank or max(offsets, default=0) >= rank + batch:
+    fits = sorted(set(offsets)) == offsets and all(0 <= axis < rank + batch for axis in offsets)
+    if not fits or len(offsets) + len(set(collapsed)) != rank:
         op.refuse(f"axes {offsets} of the result do not go with windows {window} without axes {collapsed}")
     limits = build.ints(*(shape[axis] - window[axis] for axis in mapped))
     starts = build.node("Max", build.node("Min", starts, limits), build.ints(0))
