@@ -25,15 +25,15 @@ COMPILER: tuple[Mutation, ...] = (
     # gemm
     Mutation(
         "gemm-columns-of-a-task-not-whole-panels",
-        "codegen/kernels/gemm.py",
+        "codegen/kernels/gemm_params.py",
         "block_n=_round_up(-(-N // pieces_n), shape.panel),",
         "block_n=-(-N // pieces_n),",
     ),
     Mutation(
         "gemm-last-block-of-k-too-deep",
         "codegen/kernels/gemm.py",
-        'depth = _least(b, p["block_k"], p["K"] - k)',
-        'depth = p["block_k"]',
+        'depth = p["K"] if few else _least(b, p["block_k"], p["K"] - k)',
+        'depth = p["K"] if few else p["block_k"]',
     ),
     Mutation(
         "gemm-epilogue-after-each-block-of-k",
@@ -248,9 +248,9 @@ COMPILER: tuple[Mutation, ...] = (
     ),
     Mutation(
         "attention-scratch-without-the-last-tile",
-        "codegen/kernels/attention/blocks.py",
-        "_round_up(BLOCK_KEYS, shape.tiles[0][1][0]) + _STATISTICS",
-        "BLOCK_KEYS - 8 + _STATISTICS",
+        "codegen/kernels/attention/block_params.py",
+        "_round_up(BLOCK_KEYS, shape.tiles[0][1][0]) + STATISTICS",
+        "BLOCK_KEYS - 8 + STATISTICS",
     ),
     Mutation(
         "pool-greatest-without-nan",

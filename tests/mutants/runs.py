@@ -56,7 +56,7 @@ RUNS: tuple[Mutation, ...] = (
     Mutation(
         "cache-read-from-any-folder",
         "disk_cache.py",
-        "if not self._is_private(folder_problem(self.folder)):\n                return None",
+        "if not self._is_private(self._private.problem()):\n                return None",
         "if False:\n                return None",
     ),
     Mutation(
@@ -80,7 +80,7 @@ RUNS: tuple[Mutation, ...] = (
     Mutation("cache-newest-files-go-first", "disk_cache.py", "in sorted(filter(newest.__ne__, files), key", "in sorted(files, key"),
     Mutation("cache-small-files-go-first", "disk_cache.py", "(file[1] < _LARGE_BYTES, file)", "file"),
     Mutation(
-        "blocks-are-not-summed", "cached_blocks.py", "if _filled(stream, block) == crc", "if _filled(stream, block) is not None"
+        "blocks-are-not-summed", "cached_blocks.py", "if _filled(stream, block) == code", "if _filled(stream, block) is not None"
     ),
     Mutation("known-files-are-never-others", "session/decisions/programs.py", "or stamp_of(status) != stamp", "or False"),
     Mutation("modules-of-any-version", "providers/cpu/kept_plans.py", "and has_changed(_PACKAGE)", "and False"),
@@ -109,8 +109,8 @@ RUNS: tuple[Mutation, ...] = (
     Mutation(
         "private-through-links-unseen",
         "private_files.py",
-        "        yield place / name, status\n        if not stat.S_ISLNK(status.st_mode):\n            place /= name\n            continue",
-        "        if not stat.S_ISLNK(status.st_mode):\n            yield place / name, status\n            place /= name\n            continue",
+        '        yield f"{place}/{name}", status\n        if not stat.S_ISLNK(status.st_mode):\n            place = f"{place}/{name}"\n            continue',
+        '        if not stat.S_ISLNK(status.st_mode):\n            yield f"{place}/{name}", status\n            place = f"{place}/{name}"\n            continue',
     ),
     Mutation("private-secret-read-by-the-group", "private_files.py", "0o077 if secret", "0o007 if secret"),
     Mutation("private-group-with-members", "private_files.py", " and set(group.gr_mem) <= {user.pw_name}", ""),
@@ -192,7 +192,9 @@ RUNS: tuple[Mutation, ...] = (
         "    return True",
     ),
     Mutation("feed-of-any-rank", "session/feeds.py", "if len(shape) != array.ndim:", "if len(shape) > array.ndim:"),
-    Mutation("feed-of-numbers-that-do-not-fit", "session/feeds.py", "bool((cast.astype(array.dtype) == array).all())", "True"),
+    Mutation(
+        "feed-of-numbers-that-do-not-fit", "session/feeds.py", "bool((np.real(cast).astype(array.dtype) == array).all())", "True"
+    ),
     Mutation("feed-in-foreign-byte-order", "session/feeds.py", "if not array.dtype.isnative:", "if False:"),
     Mutation(
         "feed-symbols-of-one-input",

@@ -117,6 +117,7 @@ VALUES: dict[str, list[Any]] = {
     "Outcome": list(Outcome),
     "TailCode": [TailCode(X, ""), TailCode(X + Z, "c"), TailCode(X + Z, "w")],
     "Type": [I32, I8, I64],
+    "Type | None": [None, F32, BF16],
     "bool": [False, True],
     "int": [2, 3],
     "int | None": [None, 1],
