@@ -47,7 +47,8 @@ class PlacesParams:
     @staticmethod
     def of(dims: Sequence[tuple[int, int]], grain: int) -> PlacesParams:
         """Return the parameters for sizes and strides of all dimensions, outermost first, with tasks of about `grain` elements."""
-        inner, count, outer = [], 1, list(dims)
+        inner: list[tuple[int, int]] = []
+        count, outer = 1, list(dims)
         while len(outer) > 1 and len(inner) < MOST_INNER and count * outer[-1][0] <= _MOST_PLACES:
             inner.append(outer.pop())
             count *= inner[-1][0]
