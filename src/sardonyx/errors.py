@@ -54,6 +54,7 @@ __all__ = [
     "UnknownOperator",
     "blamed",
     "describe",
+    "explained",
     "located",
     "locating",
 ]
@@ -174,7 +175,16 @@ def describe(error: BaseException) -> str:
 def located(error: SardonyxError, place: str) -> SardonyxError:
     """Return a copy of `error` whose message starts with `place`; the class stays, so `except` clauses see no difference."""
     message = str(error)
-    copy = type(error)(message if message.startswith(place) else f"{place}: {message}")
+    return _saying(error, message if message.startswith(place) else f"{place}: {message}")
+
+
+def explained(error: SardonyxError, cause: str) -> SardonyxError:
+    """Return a copy of `error`, of its class, whose message ends with what may be its cause."""
+    return _saying(error, f"{error}; {cause}")
+
+
+def _saying(error: SardonyxError, message: str) -> SardonyxError:
+    copy = type(error)(message)
     vars(copy).update(vars(error))
     return copy
 

@@ -125,12 +125,14 @@ class SharedSymbols:
 
     def __init__(self, inputs: Sequence[Value]) -> None:
         """Find them."""
+        self._inputs = inputs
         places: dict[str, list[tuple[int, int]]] = {}
         for index, value in enumerate(inputs):
             for axis, dim in enumerate(value.shape or ()):
                 if isinstance(dim, Expr) and dim.name is not None:
                     places.setdefault(dim.name, []).append((index, axis))
-        self._groups = [group for group in places.values() if len(group) > 1]
+        self._names = [name for name, group in places.items() if len(group) > 1]
+        self._groups = [places[name] for name in self._names]
 
     @property
     def are_shared(self) -> bool:
@@ -145,6 +147,16 @@ class SharedSymbols:
                 if values[index].shape[other_axis] != size:
                     return False
         return True
+
+    def contradiction(self, values: Sequence[OnnxValue]) -> str | None:
+        """Return, in words, which inputs of a checked feed give one of them two sizes; None where none do."""
+        for name, ((first, axis), *others) in zip(self._names, self._groups, strict=True):
+            for index, other_axis in others:
+                size, other = values[first].shape[axis], values[index].shape[other_axis]
+                if size != other:
+                    inputs = f"{self._inputs[first].name!r} and {self._inputs[index].name!r}"
+                    return f"inputs {inputs} give the dimension {name} two sizes, {size} and {other}"
+        return None
 
 
 def symbol_sizes(inputs: Sequence[Value], values: Sequence[OnnxValue]) -> dict[str, int]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sardonyx.cancellation import raise_interrupt
 from sardonyx.dtypes import OnnxValue
-from sardonyx.errors import InvalidArgument, SardonyxError, SizesNotInferred
+from sardonyx.errors import InvalidArgument, SardonyxError, SizesNotInferred, explained
 from sardonyx.forks import new_lock
 from sardonyx.runtime.executor import Executor
 from sardonyx.runtime.executor_memory import ExecutorMemory, joined
@@ -138,7 +138,10 @@ class Runner:
                 if isinstance(error, SizesNotInferred) and self.source is not None and not has_zero_sizes:
                     has_zero_sizes = True
                 elif error.provider in known or not self._leave_out(error):
-                    raise
+                    contradiction = self._symbols.contradiction(values) if isinstance(error, InvalidArgument) else None
+                    if contradiction is None:
+                        raise
+                    raise explained(error, contradiction) from error
 
     def _leave_out(self, error: SardonyxError) -> bool:
         """Build anew without the provider that failed; whether that is asked for and possible."""

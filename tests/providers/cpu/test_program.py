@@ -68,9 +68,9 @@ def test_one_array_may_be_given_for_two_inputs() -> None:
 
 
 def test_sizes_that_contradict_one_another_are_errors() -> None:
-    """The message names the input."""
+    """The message names the inputs."""
     session = cpu_session(BODY)
-    with pytest.raises(InvalidArgument, match="z"):
+    with pytest.raises(InvalidArgument, match="inputs 'x' and 'z' give the dimension n two sizes, 3 and 4"):
         session.run(None, {"x": _feeds(3)["x"], "z": _feeds(4)["z"]})
     assert session.run(None, _feeds(3))[0].shape == (3, 8)
 
