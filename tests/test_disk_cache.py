@@ -43,6 +43,13 @@ def test_what_was_stored_is_loaded(cache: DiskCache, events: list[str]) -> None:
     assert events == ["disk_cache.miss"]
 
 
+def test_the_size_of_a_file_is_known_without_reading_it(cache: DiskCache) -> None:
+    """It is 0 where there is none."""
+    assert cache.size_bytes(KEY) == 0
+    cache.store(KEY, b"code")
+    assert cache.size_bytes(KEY) == _file(cache).stat().st_size > 4
+
+
 def test_the_folder_is_private(cache: DiskCache) -> None:
     """Only its owner may enter the folder."""
     cache.store(KEY, b"code")

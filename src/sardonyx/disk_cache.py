@@ -117,6 +117,13 @@ class DiskCache:
         """Return whether so many bytes would be kept beside an object."""
         return size_bytes <= self._limit_bytes // _PART_WITH_BLOCKS
 
+    def size_bytes(self, key: str) -> int:
+        """Return how many bytes the file of `key` has, 0 where there is none."""
+        try:
+            return os.stat(self._path(key)).st_size
+        except OSError:
+            return 0
+
     def _load(self, key: str, read: Callable[[IO[bytes]], _T | None]) -> _T | None:
         path = self._path(key)
         try:

@@ -147,9 +147,9 @@ def _programs_of(head: bytes, block: memoryview) -> KeptPrograms:
 def store_known(name: str, about: Plain, key: str | None) -> None:
     """Keep what is known of a file under `name`, with the programs of `key` where they are small: so one file is read."""
     cache = shared_cache()
-    found = None if cache is None or key is None else cache.load_blocks(key, _memory)
-    head, block = (None, memoryview(b"")) if found is None or len(found[0]) + len(found[1]) > _SMALL_BYTES else found
     if cache is not None:
+        found = None if key is None or cache.size_bytes(key) > _SMALL_BYTES else cache.load_blocks(key, _memory)
+        head, block = (None, memoryview(b"")) if found is None else found
         cache.store_blocks(name, marshal.dumps((about, head)), [block])
 
 
