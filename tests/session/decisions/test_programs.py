@@ -13,6 +13,7 @@ from support.kept_decisions import folder, made, results
 from support.models import model
 
 from sardonyx import GraphOptimizationLevel, InferenceSession, SessionOptions
+from sardonyx.cached_blocks import Allocate
 from sardonyx.disk_cache import DiskCache, shared_cache
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.formats.opened import open_model
@@ -349,3 +350,22 @@ def test_a_large_model_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     shared_cache.cache_clear()
     monkeypatch.setattr(CpuProvider, "keep", lambda self, program: pytest.fail("a program was taken apart"))
     assert made(_MODEL)
+
+
+def test_large_programs_are_not_read_to_keep_what_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """They would take the memory of all weights once more while the first session is made."""
+    path = tmp_path / "wide.onnx"
+    path.write_bytes(to_bytes(model(_TEXT.replace("40", "60000").format(1, 2))))
+    read: list[int] = []
+    load_blocks = DiskCache.load_blocks
+
+    def noted(self: DiskCache, key: str, allocate: Allocate) -> tuple[bytes, memoryview] | None:
+        found = load_blocks(self, key, allocate)
+        read.append(0 if found is None else len(found[1]))
+        return found
+
+    monkeypatch.setattr(DiskCache, "load_blocks", noted)
+    InferenceSession(path)
+    assert max(read) < 1 << 20
+    InferenceSession(path)
+    assert max(read) > 1 << 20
