@@ -122,7 +122,7 @@ def test_memory_to_decode_into_is_demanded() -> None:
 
 def test_panels_that_are_read_in_place_are_not_decoded_in_registers() -> None:
     """A kernel that wants it is refused when it is written."""
-    with Module(host_target()).kernel("k") as b, pytest.raises(NotImplementedError, match="float32 panels are read in place"):
+    with Module(host_target()).kernel("k") as b, pytest.raises(TypeError, match="float32 panels are read in place"):
         WidePanels().multiply(b, [b.buffer(0, F32)], PanelColumns(b.buffer(1, F32), b.begin, b.begin, 16), b.begin, [])
 
 

@@ -123,7 +123,7 @@ class Panels(abc.ABC):
             depth: how many steps.
             sums: the accumulators, row by row.
         """
-        raise NotImplementedError(f"{self.name or 'float32'} panels are read in place")
+        raise TypeError(f"{self.name or 'float32'} panels are read in place")
 
 
 @dataclass(frozen=True, slots=True)

@@ -398,7 +398,10 @@ def _write_values(module: Module, symbol: str, shape: AttentionShape, vectors: i
         places = [(column + i) * width + j for i in range(height) for j in range(0, width, lanes)]
         factors = [block.statistic(_FACTOR).load(j, lanes) for j in range(0, width, lanes)]
         sums = [b.variable(b.const(F32.vector(lanes), 0.0)) for _ in places]
-        factors_at = lambda t: [values.load(t * stride + i) for i in range(height)]  # noqa: E731
+
+        def factors_at(t: Register) -> list[Register]:
+            return [values.load(t * stride + i) for i in range(height)]
+
         _accumulate(b, steps, sums, factors_at, block.scores, width, pairs=shape.in_pairs)
         for n, (place, total) in enumerate(zip(places, sums, strict=True)):
             block.sums.store(b.fma(block.sums.load(place, lanes), factors[n % vectors], total.value), place, lanes)
