@@ -55,7 +55,8 @@ class _ChannelsLast(CpuProvider):
 def _in_either_layout(claim: Capability) -> Capability:
     (node,) = claim.nodes
     is_window = node.op_type in ("AveragePool", "Conv", "LpPool", "MaxPool") and not any(out.use_count for out in node.outputs[1:])
-    return dataclasses.replace(claim, keeps_layout=False) if is_window else claim
+    is_by_channels = node.op_type == "GroupNormalization" and node.version >= 21
+    return dataclasses.replace(claim, keeps_layout=False) if is_window or is_by_channels else claim
 
 
 def nhwc(threads: int = 1) -> CpuProvider:

@@ -44,7 +44,7 @@ def test_copies_of_every_length_end_where_they_should(engine: Engine, name: str)
 def test_a_length_below_0_copies_nothing(engine: Engine, length: int) -> None:
     """As rows have that begin behind their end."""
     target = np.full(1000, 99, np.int8)
-    call(engine, "int8", [np.zeros(1000, np.int8), target], [length], 0, 1)
+    call(engine, "int8", [np.zeros(1000, np.int8), target[500:]], [length], 0, 1)
     assert (target == 99).all()
 
 

@@ -219,10 +219,12 @@ class Function(Emitter):
     def vectors(self, begin: Operand, end: Operand, kind: Type, *, lanes: int | None = None) -> Iterator[tuple[Register, Span]]:
         """Walk [begin, end) by vectors: `for i, span in b.vectors(0, n, F32): y.store(f(x.load(i, span)), i, span)`.
 
-        The body is written twice: for whole vectors, and for what is left: under a mask where masks are free, else one by one.
+        A range that ends before it begins has nothing. The body is written twice: for whole vectors, and for what is left: under a
+        mask where masks are free, else one by one.
         """
         lanes = lanes or self.lanes(kind)
-        start, stop = self._index(begin), self._index(end)
+        start = self._index(begin)
+        stop = self.max(self._index(end), start)
         whole = start + ((stop - start) & -lanes)
         with self.loop(start, whole, lanes) as i:
             yield i, Span(lanes)

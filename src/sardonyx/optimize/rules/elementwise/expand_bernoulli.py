@@ -2,7 +2,7 @@
 
     Bernoulli(x) {dtype, seed}      ->      Cast(RandomUniformLike(x) {dtype, seed} < Cast(x)) {to}
 
-drawn and compared in float, for x of double in double.
+drawn and compared in double, so that a seed gives the coins that it gave.
 
 Left alone:
     an input, or a result, whose type is not known
@@ -25,18 +25,18 @@ def _pattern(op: PatternBuilder, x: Term) -> Term:
     return op.Bernoulli(x)
 
 
-def _check(match: Match) -> str | tuple[DataType, DataType]:
+def _check(match: Match) -> str | DataType:
     x, result = match["x"].dtype, match.root.output.dtype
     if x is None or result is None:
         return f"the types {x} and {result}"
-    return DataType.DOUBLE if x is DataType.DOUBLE else DataType.FLOAT, result
+    return result
 
 
-def _replace(op: Builder, match: Match, learned: tuple[DataType, DataType]) -> Value:
-    (drawn, result), x, seed = learned, match["x"], match.root.number("seed")
+def _replace(op: Builder, match: Match, result: DataType) -> Value:
+    x, seed = match["x"], match.root.number("seed")
     chosen = {} if seed is None else {"seed": seed}
-    even = op.RandomUniformLike(x, dtype=int(drawn), **chosen)
-    share = x if x.dtype is drawn else op.Cast(x, to=int(drawn))
+    even = op.RandomUniformLike(x, dtype=int(DataType.DOUBLE), **chosen)
+    share = x if x.dtype is DataType.DOUBLE else op.Cast(x, to=int(DataType.DOUBLE))
     return op.Cast(op.Less(even, share), to=int(result))
 
 
