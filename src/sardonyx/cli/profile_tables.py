@@ -26,7 +26,7 @@ def describe(model: str, report: Report, roofline: Roofline) -> dict[str, Any]:
         "runs": report.runs,
         "run_ms": report.run_ms,
         "steps_ms": report.steps_ms,
-        "outside_steps_ms": report.run_ms - report.steps_ms,
+        "outside_steps_ms": max(0.0, report.run_ms - report.steps_ms),
         "outside": [dataclasses.asdict(part) for part in report.outside],
         "roofline": dataclasses.asdict(roofline),
         "steps": [
@@ -50,7 +50,7 @@ def print_report(model: str, report: Report, roofline: Roofline, top: int, unrec
     places = _places(report)
     runs, steps = counted(report.runs, "run"), counted(len(report.steps), "step")
     print_text(f"{model}: {report.run_ms:.{places}f} ms a run (middle half of {runs}), {steps}")
-    outside = report.run_ms - report.steps_ms
+    outside = max(0.0, report.run_ms - report.steps_ms)
     print_text(f"steps {report.steps_ms:.{places}f} ms, outside of them {outside:.{places}f} ms ({outside / report.run_ms:.1%})")
     if unrecorded_ms is not None:
         print_text(f"a run that is not recorded takes {unrecorded_ms:.{places}f} ms{_cost(report, unrecorded_ms, places)}")
@@ -110,7 +110,7 @@ def _machine(roofline: Roofline) -> str:
 
 def _operators(name: str, provider: str) -> str:
     short = provider.removesuffix("ExecutionProvider")
-    return name if short == "CPU" else f"{name} ({short})"
+    return name if short in ("CPU", "") else f"{name} ({short})"
 
 
 def _measures(steps: Sequence[Step], report: Report, roofline: Roofline, *, moves: bool = True) -> tuple[str, ...]:
@@ -140,6 +140,8 @@ def _share(steps: Sequence[Step], roofline: Roofline) -> float | None:
 
 def _called(step: Step) -> str:
     """Return a step's name, operators and result, and the nodes of the given model where they are others."""
+    if step.operators == step.name:  # what a run does around its programs
+        return step.name
     text = f"{step.name}\n  {_operators(step.operators, step.provider)}"
     text += f" -> {step.outputs.partition(', ')[0]}" if step.outputs else ""
     others = [name for name in step.original_nodes if name != step.name]

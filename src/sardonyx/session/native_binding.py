@@ -11,8 +11,7 @@ import numpy as np
 from sardonyx.dtypes import OnnxValue
 from sardonyx.runtime.native_lanes import words
 from sardonyx.session.native_function import BoundWords
-from sardonyx.session.native_run import MOST_SCRATCH_BYTES, NativeRuns
-from sardonyx.session.native_tail import KnownRuns
+from sardonyx.session.native_run import MOST_SCRATCH_BYTES, KnownRuns, NativeRuns
 from sardonyx.session.targets import fillable_targets
 
 __all__ = ["bind_natively"]

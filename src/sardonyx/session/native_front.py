@@ -15,6 +15,7 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import SardonyxError
 from sardonyx.ir import TensorType, Value
+from sardonyx.native_program import NativeProgram
 from sardonyx.runtime.executors.sequential import TailedProgram
 from sardonyx.session.native_run import SHAPES_KEPT, NativeRuns, Run
 from sardonyx.session.native_tail import TailedRuns, missed
@@ -38,19 +39,22 @@ class FrontedRuns:
     that, and feeds whose shapes never come again have nothing of it.
     """
 
-    def __init__(self, parts: TailedProgram, inputs: Sequence[Value], outputs: Sequence[str]) -> None:
+    def __init__(
+        self, parts: TailedProgram, inputs: Sequence[Value], outputs: Sequence[str], calls: NativeProgram | None = None
+    ) -> None:
         """Know no shapes yet.
 
         Args:
             parts: the plan, with a front.
             inputs: the inputs, none of which has a default.
             outputs: the names of the outputs, each once.
+            calls: as `program` of `NativeRuns.of_program`.
         """
         passed = [*range(len(inputs)), *sorted({place for place in parts.head.step.inputs if place >= len(inputs)})]
         read = tuple([passed.index(place) for place in parts.head.step.inputs])
         step = dataclasses.replace(parts.head.step, inputs=read)
         self._parts = dataclasses.replace(parts, head=dataclasses.replace(parts.head, step=step))
-        self._outputs = list(outputs)
+        self._outputs, self._calls = list(outputs), calls
         self._front = _Front(parts.front, inputs, passed)
         self._known: tuple[list[TensorType], TailedRuns] | None = None
         self._latest: tuple[Run, Run] | None = None
@@ -102,7 +106,7 @@ class FrontedRuns:
         if self._known is None or self._known[0] != types:
             values = [Value(name, kind) for name, kind in zip(whole, types, strict=True)]
             head, names = self._parts.head, [f"result {place}" for place in self._parts.head.results]
-            runs = NativeRuns.of_program(head, values, {}, names, has_text=True)
+            runs = NativeRuns.of_program(head, values, {}, names, self._calls, has_text=True)
             self.close()
             self._known = None if runs is None else (types, TailedRuns(runs, self._parts, self._outputs))
         return None if self._known is None else self._known[1]

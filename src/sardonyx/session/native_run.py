@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TypeAlias, TypeGuard
+from typing import Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from sardonyx.runtime.memory import size_bytes
 from sardonyx.runtime.native_lanes import GrowthWords, Key, Lanes, Words, words
 from sardonyx.session.native_function import EntryWords, NativeCode, PoolWords, native_code
 
-__all__ = ["MOST_SCRATCH_BYTES", "SHAPES_KEPT", "NativeRuns", "Run", "WrappedRuns"]
+__all__ = ["MOST_SCRATCH_BYTES", "SHAPES_KEPT", "KnownRuns", "NativeRuns", "Run", "WrappedRuns"]
 
 SHAPES_KEPT = 16
 """How many sets of shapes, or of those that are alike, are known at a time."""
@@ -206,10 +206,27 @@ class NativeRuns:
         return sizes
 
 
+class KnownRuns(Protocol):
+    """What the native `run` knows of a session, whatever belongs to its runs besides."""
+
+    @property
+    def scratch_bytes(self) -> int:
+        """How much memory it keeps for runs."""
+
+    def learn(self, feed: Mapping[str, OnnxValue], run: Run) -> Run | None:
+        """Have later runs of the shapes of `feed` run natively where they can."""
+
+    def trim(self) -> int:
+        """Forget all shapes; returns the bytes of memory that were kept for them."""
+
+    def close(self) -> None:
+        """Have no run use what is known, or learn more."""
+
+
 class WrappedRuns:
     """Native runs that something else belongs to, before or after them."""
 
-    def __init__(self, runs: NativeRuns, wrap: Callable[[Run, Run], Run], *, missed: Run | None = None) -> None:
+    def __init__(self, runs: KnownRuns, wrap: Callable[[Run, Run], Run], *, missed: Run | None = None) -> None:
         """Know no shapes yet.
 
         Args:

@@ -7,17 +7,21 @@ session.run(None, {"x": x})  ─►  the native run of the first program  ─►
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import SardonyxError
 from sardonyx.forks import without_fork
 from sardonyx.ir import Value
+from sardonyx.native_program import NativeProgram
 from sardonyx.runtime.executor import Executor
-from sardonyx.runtime.executors.sequential import SequentialExecutor, TailedProgram
-from sardonyx.session.native_run import NativeRuns, Run, WrappedRuns
+from sardonyx.runtime.executors.sequential import OnlyProgram, SequentialExecutor, TailedProgram
+from sardonyx.session.native_run import KnownRuns, NativeRuns, Run, WrappedRuns
 
-__all__ = ["KnownRuns", "Run", "TailedRuns", "missed", "runs_of"]
+if TYPE_CHECKING:
+    from sardonyx.session.native_front import FrontedRuns
+
+__all__ = ["Run", "TailedRuns", "missed", "runs_of"]
 
 
 class TailedRuns(WrappedRuns):
@@ -31,11 +35,18 @@ class TailedRuns(WrappedRuns):
 
     @staticmethod
     def of(
-        tailed: TailedProgram, inputs: Sequence[Value], defaults: Mapping[str, Array], outputs: Sequence[str]
+        tailed: TailedProgram,
+        inputs: Sequence[Value],
+        defaults: Mapping[str, Array],
+        outputs: Sequence[str],
+        calls: NativeProgram | None = None,
     ) -> TailedRuns | None:
-        """Return what is known of a session, None where its runs need Python; other arguments as of `NativeRuns.of`."""
+        """Return what is known of a session, None where its runs need Python.
+
+        Other arguments as of `NativeRuns.of`; `calls` as `program` of `NativeRuns.of_program`.
+        """
         names = [f"result {place}" for place in tailed.head.results]
-        runs = NativeRuns.of_program(tailed.head, inputs, defaults, names)
+        runs = NativeRuns.of_program(tailed.head, inputs, defaults, names, calls)
         return None if runs is None else TailedRuns(runs, tailed, outputs)
 
     def _with_tail(self, native: Callable[..., list[OnnxValue] | None], run: Run) -> Run:
@@ -72,23 +83,6 @@ def missed(*_arguments: object) -> OnnxValue:
     """Return None where only Python can run."""
 
 
-class KnownRuns(Protocol):
-    """What the native `run` knows of a session, as `NativeRuns`, `TailedRuns` and, of one that is profiled, `RecordedRuns` do."""
-
-    @property
-    def scratch_bytes(self) -> int:
-        """How much memory it keeps for runs."""
-
-    def learn(self, feed: Mapping[str, OnnxValue], run: Run) -> Run | None:
-        """Have later runs of the shapes of `feed` run natively where they can."""
-
-    def trim(self) -> int:
-        """Forget all shapes; returns the bytes of memory that were kept for them."""
-
-    def close(self) -> None:
-        """Have no run use what is known, or learn more."""
-
-
 def runs_of(
     executor: Executor, inputs: Sequence[Value], defaults: Mapping[str, Array], outputs: Sequence[str], *, is_recorded: bool = False
 ) -> KnownRuns | None:
@@ -96,18 +90,40 @@ def runs_of(
 
     `is_recorded`: the session is profiled.
     """
-    if is_recorded:
-        with without_fork():
-            from sardonyx.session.profiling.recorded_runs import RecordedRuns  # which few sessions need
+    if not isinstance(executor, SequentialExecutor):
+        return None
+    only = executor.only
+    parts = executor.find_tailed() if only is None and len(set(outputs)) == len(outputs) else None
+    head = only if parts is None else parts.head
+    if head is None:
+        return None
+    if not is_recorded:
+        return _known_runs(head, parts, inputs, defaults, outputs, None)
+    with without_fork():
+        from sardonyx.session.profiling.recorded_runs import RecordedRuns, TimedCalls  # which few sessions need
 
-        return RecordedRuns.of(executor, inputs, defaults, outputs)
-    runs = NativeRuns.of(executor, inputs, defaults, outputs)
-    parts = executor.find_tailed() if runs is None and isinstance(executor, SequentialExecutor) else None
-    if parts is None or len(set(outputs)) < len(outputs):
-        return runs
+    calls = TimedCalls.of(head.step.program)
+    runs = None if calls is None else _known_runs(head, parts, inputs, defaults, outputs, calls)
+    return None if calls is None or runs is None else RecordedRuns(runs, calls)
+
+
+def _known_runs(
+    head: OnlyProgram,
+    parts: TailedProgram | None,
+    inputs: Sequence[Value],
+    defaults: Mapping[str, Array],
+    outputs: Sequence[str],
+    calls: NativeProgram | None,
+) -> NativeRuns | TailedRuns | FrontedRuns | None:
+    """Return what is known of a session whose plan is `head`, or `parts` with it.
+
+    Other arguments as of `NativeRuns.of`; `calls` as `program` of `NativeRuns.of_program`.
+    """
+    if parts is None:
+        return NativeRuns.of_program(head, inputs, defaults, outputs, calls)
     if not parts.front:
-        return TailedRuns.of(parts, inputs, defaults, outputs)
+        return TailedRuns.of(parts, inputs, defaults, outputs, calls)
     with without_fork():
         from sardonyx.session.native_front import FrontedRuns  # which few models need
 
-    return None if defaults else FrontedRuns(parts, inputs, outputs)
+    return None if defaults else FrontedRuns(parts, inputs, outputs, calls)

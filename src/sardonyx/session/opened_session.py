@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sardonyx.optimize.report import Report
     from sardonyx.partition.explain import Placement
     from sardonyx.session.memory.report import MemoryReport, MemoryUse
-    from sardonyx.session.native_tail import KnownRuns
+    from sardonyx.session.native_run import KnownRuns
     from sardonyx.session.placement.assignment_info import OrtEpAssignedSubgraph
     from sardonyx.session.profiling.profiler import Profiler
 

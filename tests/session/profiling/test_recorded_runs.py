@@ -63,6 +63,7 @@ def test_from_the_third_run_on_machine_code_is_recorded(tmp_path: Path, python_r
     assert len(python_runs) == 2
     events = _events(session)
     counts = Counter(event["name"] for event in events if event["cat"] != "Session")
+    assert [counts.pop(f"({name})_kernel_time") for name in ("inputs", "results")] == [4, 4]
     assert set(counts.values()) == {6}
     assert [event["name"] for event in events].count("model_run") == 6
 
@@ -80,6 +81,48 @@ def test_steps_lie_in_their_run(tmp_path: Path) -> None:
             assert any(begin <= event["ts"] and event["ts"] + event["dur"] <= end + 1e-3 for begin, end in runs)
 
 
+def test_steps_of_a_run_by_machine_code_are_all_of_it(tmp_path: Path) -> None:
+    """What it does with its inputs and results is a step before and after the kernels."""
+    session = _session(tmp_path)
+    for _ in range(5):
+        session.run(None, rows(3))
+    events = _events(session)
+    run = [event for event in events if event["name"] == "model_run"][-1]
+    steps = sorted((e for e in events if e["cat"] == "Node" and e["ts"] >= run["ts"]), key=lambda event: float(event["ts"]))
+    assert (steps[0]["name"], steps[-1]["name"]) == ("(inputs)_kernel_time", "(results)_kernel_time")
+    assert sum(step["dur"] for step in steps) == pytest.approx(run["dur"], rel=1e-6)
+
+
+ZIPPED = """graph(x: float[n, 3]) -> (scores: seq(map(int64, float))) {
+p = Softmax(x)
+scores = ai.onnx.ml.ZipMap(p) {classlabels_int64s = [1, 2, 3]}
+}"""
+CODED = """graph(t: string[n]) -> (y: float[n, 2]) {
+c = ai.onnx.ml.OneHotEncoder(t) {cats_strings = ["a", "b"]}
+y = Mul(c, c)
+}"""
+
+
+@pytest.mark.parametrize(
+    ("text", "feed", "operator"),
+    [(ZIPPED, {"x": np.ones((2, 3), np.float32)}, "ZipMap"), (CODED, {"t": np.array(["a", "b"], object)}, "OneHotEncoder")],
+)
+def test_programs_before_and_after_machine_code_are_steps(
+    text: str, feed: dict[str, Any], operator: str, tmp_path: Path, python_runs: list[int]
+) -> None:
+    """Such as texts that are encoded and maps of scores, as in a session without profile."""
+    session = _session(tmp_path, text)
+    results = [session.run(None, feed)[0] for _ in range(6)]
+    assert [np.array_equal(result, results[0]) for result in results] == [True] * 6
+    in_python = len(python_runs)
+    assert in_python < 12
+    events = _events(session)
+    run = [event for event in events if event["name"] == "model_run"][-1]
+    steps = [event for event in events if event["cat"] == "Node" and event["ts"] >= run["ts"]]
+    assert sum(operator in step["args"]["op_name"] for step in steps) == 1
+    assert sum(step["dur"] for step in steps) == pytest.approx(run["dur"], rel=1e-6)
+
+
 def test_results_are_those_of_a_session_without_profile(tmp_path: Path) -> None:
     """Also of other shapes in turn."""
     session, plain = _session(tmp_path), ort.InferenceSession(to_bytes(model(MLP)))
@@ -92,7 +135,7 @@ def test_shapes_of_steps_are_those_of_the_run(tmp_path: Path) -> None:
     session = _session(tmp_path)
     for n in (1, 1, 1, 1, 3, 3, 3):
         session.run(None, rows(n))
-    steps = [event for event in _events(session) if event["cat"] == "Node"]
+    steps = [event for event in _events(session) if event["cat"] == "Node" and event["args"]["nodes"]]
     last = {event["name"]: event["args"]["output_type_shape"] for event in steps}
     assert all(shape[0] == 3 for (tensor,) in last.values() for shape in tensor.values())
 

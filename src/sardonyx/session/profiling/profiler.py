@@ -5,6 +5,7 @@
     model_loading_uri, model_loading_array, session_initialization, model_run     of a session
     <node>_kernel_time                                                            of a step of a run
     <partition>_run                                                               of the partition that has these steps
+    (inputs)_kernel_time, (results)_kernel_time                                   of what a native run does around its programs
 
 Times are microseconds since the session was begun. A run keeps numbers only; texts are made of them when the profile ends.
 """
@@ -12,11 +13,12 @@ Times are microseconds since the session was begun. A run keeps numbers only; te
 from __future__ import annotations
 
 import datetime
+import itertools
 import json
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -30,16 +32,28 @@ from sardonyx.native_program import TimedCall, TimesNativeCalls
 from sardonyx.partition.contexts import is_context
 from sardonyx.partition.explain import SaysPrecisions
 from sardonyx.partition.part import Cut
-from sardonyx.provider import BindsShapes, Bound, DeviceBuffer, Program, ReportsMemory, TimedRun, TimesSteps
+from sardonyx.provider import (
+    BindsShapes,
+    Bound,
+    DeviceBuffer,
+    PlainCalls,
+    PlainProgram,
+    Program,
+    ReportsMemory,
+    TimedRun,
+    TimesSteps,
+)
 from sardonyx.session.origins import Origins
 from sardonyx.session.profiling.steps import facts_of_nodes, steps_of
 from sardonyx.trace import Event, event
 
-__all__ = ["Profiler", "TimedProgram"]
+__all__ = ["NO_THREAD", "Profiler", "TimedProgram"]
 
 _MOST_EVENTS = 1_000_000
 """As many as onnxruntime keeps."""
 _SECOND_NS = 1_000_000_000
+NO_THREAD = -1
+"""No thread's number."""
 _NAMES = {"session.build": "session_initialization"}
 
 
@@ -64,11 +78,21 @@ class _ProgramRun(NamedTuple):
     symbols: Mapping[str, int]
     thread: int
     scratch_bytes: int
-    is_native: bool
-    """Whether it is the whole run of the session, by machine code."""
 
 
-_Recorded: TypeAlias = _Span | _ProgramRun
+class _WholeRun(NamedTuple):
+    """A whole run of a session by machine code, with what little of it is called from Python, as it is recorded."""
+
+    start_ns: int
+    end_ns: int
+    head: _ProgramRun
+    others: Sequence[_Span]
+    """Programs before and after the head, in order."""
+
+
+_Recorded: TypeAlias = _Span | _ProgramRun | _WholeRun
+_PlainRun: TypeAlias = "tuple[TimedProgram, int, int, Sequence[OnnxValue], OnnxValue]"
+"""One call of a function that a program without steps is made of: when it began and ended, its arguments and its result."""
 
 
 class Profiler:
@@ -91,6 +115,10 @@ class Profiler:
         self._events: list[_Recorded] | None = []
         self._count = 0
         self._lock, self._thread, self._process = new_lock(), threading.get_ident(), os.getpid()
+        self.plain_runs: list[_PlainRun] = []
+        """The calls of functions of programs without steps in the run that `plain_thread` makes by machine code."""
+        self.plain_thread = NO_THREAD
+        """The thread that makes such a run now."""
 
     def remember(self, model: Model) -> None:
         """Note the nodes of the model as it was given, before it is optimized."""
@@ -106,14 +134,22 @@ class Profiler:
         """Record what took from `start_ns` to `end_ns` of `time.perf_counter_ns`; after `end`, and beyond a million, nothing."""
         self._keep(_Span(category, name, start_ns, end_ns, threading.get_native_id(), details), 1)
 
-    def record_steps(
-        self, program: TimedProgram, start_ns: int, end_ns: int, run: TimedRun, scratch_bytes: int, *, is_native: bool = False
-    ) -> None:
-        """Record one run of a program and its steps, whose times were measured; `is_native`: it is all of a session's run."""
+    def record_steps(self, program: TimedProgram, start_ns: int, end_ns: int, run: TimedRun, scratch_bytes: int) -> None:
+        """Record one run of a program and its steps, whose times were measured."""
         if run.times is not None:
             thread = threading.get_native_id()
-            made = _ProgramRun(program, start_ns, end_ns, run.times, run.symbols, thread, scratch_bytes, is_native)
+            made = _ProgramRun(program, start_ns, end_ns, run.times, run.symbols, thread, scratch_bytes)
             self._keep(made, len(run.times))
+
+    def record_whole(self, program: TimedProgram, start_ns: int, end_ns: int, run: TimedRun, scratch_bytes: int) -> None:
+        """Record a run of a session that machine code made, with the steps of its program and `plain_runs`."""
+        if run.times is None:
+            return
+        thread = threading.get_native_id()
+        times_ns = [_SECOND_NS * int(run.times[place, 0]) + int(run.times[place, 1]) for place in (0, -1)]
+        head = _ProgramRun(program, times_ns[0], times_ns[1], run.times, run.symbols, thread, scratch_bytes)
+        others = [_plain_span(list(calls), thread) for _, calls in itertools.groupby(self.plain_runs, lambda call: id(call[0]))]
+        self._keep(_WholeRun(start_ns, end_ns, head, others), len(run.times) + len(others))
 
     def timed(self, program: Program, part: Cut) -> TimedProgram:
         """Return the program that a provider compiled of `part`, whose graph is still whole, with its runs recorded here."""
@@ -153,7 +189,7 @@ class Profiler:
     def _made(self, events: Sequence[_Recorded]) -> Iterator[dict[str, object]]:
         """Yield the events as the file has them, in the order in which they ended."""
         process = os.getpid()
-        for span in (span for item in events for span in (_with_executor(item) if isinstance(item, _Span) else _spans(item))):
+        for span in (span for item in events for span in _spans(item)):
             yield {
                 "cat": span.category,
                 "pid": process,
@@ -171,7 +207,16 @@ def _with_executor(span: _Span) -> tuple[_Span, ...]:
     return (span._replace(name="SequentialExecutor::Execute"), span) if span.name == "model_run" else (span,)
 
 
-def _spans(run: _ProgramRun) -> Iterator[_Span]:
+def _spans(item: _Recorded) -> Iterator[_Span]:
+    if isinstance(item, _Span):
+        yield from _with_executor(item)
+    elif isinstance(item, _ProgramRun):
+        yield from _program_spans(item)
+    else:
+        yield from _whole_spans(item)
+
+
+def _program_spans(run: _ProgramRun) -> Iterator[_Span]:
     names, details = run.program.step_names, run.program.step_details(run.symbols)
     times_ns = [_SECOND_NS * seconds + rest for seconds, rest in run.times[:, :2].tolist()]
     counts = run.times[1:, 2].tolist() if run.times.shape[1] > 2 else [1] * len(times_ns)
@@ -180,11 +225,38 @@ def _spans(run: _ProgramRun) -> Iterator[_Span]:
         if count:
             said = {**_repeated(said, count), **memory, **_scheduling(run.thread, start_ns, end_ns)}
             yield _Span("Node", name, start_ns, end_ns, run.thread, said)
-    if not run.is_native:
-        yield _Span("Partition", run.program.name, run.start_ns, run.end_ns, run.thread, run.program.details)
-        return
-    yield _Span("Partition", run.program.name, times_ns[0], times_ns[-1], run.thread, run.program.details)
-    yield from _with_executor(_Span("Session", "model_run", run.start_ns, run.end_ns, run.thread, {}))
+    yield _Span("Partition", run.program.name, run.start_ns, run.end_ns, run.thread, run.program.details)
+
+
+def _whole_spans(run: _WholeRun) -> Iterator[_Span]:
+    """Yield the events of a run by machine code: what lies around its programs are steps too, of the run itself."""
+    head, now_ns, around = run.head, run.start_ns, "(inputs)"
+    programs = sorted([(head.start_ns, head.end_ns), *[(span.start_ns, span.end_ns) for span in run.others]])
+    yield from (span for span in run.others if span.start_ns < head.start_ns)
+    yield from _program_spans(head)
+    yield from (span for span in run.others if span.start_ns >= head.start_ns)
+    for start_ns, end_ns in [*programs, (run.end_ns, run.end_ns)]:
+        if start_ns > now_ns:
+            said = {**_facts_around(around), **_scheduling(head.thread, now_ns, start_ns)}
+            yield _Span("Node", f"{around}_kernel_time", now_ns, start_ns, head.thread, said)
+        if start_ns == head.start_ns:
+            around = "(results)"
+        now_ns = end_ns
+    yield from _with_executor(_Span("Session", "model_run", run.start_ns, run.end_ns, head.thread, {}))
+
+
+def _facts_around(name: str) -> dict[str, object]:
+    """Return the details of a step that computes no node, with the keys of those that do."""
+    names, sizes = ("op_name", "fused"), ("activation_size", "parameter_size", "output_size")
+    lists: tuple[str, ...] = ("input_type_shape", "output_type_shape", "nodes", "original_nodes")
+    unknown = dict.fromkeys(("provider", "node_index", "kernel"), "")
+    return {**dict.fromkeys(names, name), **unknown, **dict.fromkeys(sizes, "0"), **{key: [] for key in lists}}
+
+
+def _plain_span(calls: Sequence[_PlainRun], thread: int) -> _Span:
+    """Return the event of a program whose functions were called one after another."""
+    (program, start_ns, _, arguments, _), (_, _, end_ns, _, result) = calls[0], calls[-1]
+    return _Span("Node", program.run_name, start_ns, end_ns, thread, program.run_details(arguments, [result], 0, start_ns, end_ns))
 
 
 def _repeated(said: Mapping[str, object], count: int) -> Mapping[str, object]:
@@ -229,7 +301,8 @@ class TimedProgram:
         known = [] if is_context(partition.nodes[0]) else nodes  # the nodes that a compiled model's program counts are not at hand
         self._steps = steps_of(self._stepping.describe_steps(), known) if self._stepping is not None else []
         self._said: dict[tuple[tuple[str, int], ...], list[dict[str, object]]] = {}
-        self._name = f"{nodes[0].name or partition.name if len(nodes) == 1 else partition.name}_kernel_time"
+        self.run_name = f"{nodes[0].name or partition.name if len(nodes) == 1 else partition.name}_kernel_time"
+        """What the event of the whole program is called, where its steps have none."""
         self.name = f"{partition.name}_run"
         """What the event of the whole program is called, where its steps have events of their own."""
         operators = dict.fromkeys(node.operator for node in nodes)
@@ -264,20 +337,47 @@ class TimedProgram:
         else:
             results = self._program.run(bound, inputs, outputs, scratch)
         end_ns = time.perf_counter_ns()
+        said = self.run_details(inputs, results, bound.scratch_bytes, start_ns, end_ns)
+        self._profiler.record("Node", self.run_name, start_ns, end_ns, said)
+        return results
+
+    def run_details(
+        self, inputs: Sequence[OnnxValue], results: Sequence[OnnxValue], scratch_bytes: int, start_ns: int, end_ns: int
+    ) -> dict[str, object]:
+        """Return what is said of a run of the program as one step, from `start_ns` to `end_ns`, in this thread."""
         details = {**self.details, "input_type_shape": _types(inputs), "output_type_shape": _types(results)}
         details["activation_size"], details["output_size"] = str(_bytes(inputs)), str(_bytes(results))
-        details |= {**_memory(bound.scratch_bytes), **_scheduling(threading.get_native_id(), start_ns, end_ns)}
-        self._profiler.record("Node", self._name, start_ns, end_ns, details)
-        return results
+        return details | {**_memory(scratch_bytes), **_scheduling(threading.get_native_id(), start_ns, end_ns)}
+
+    def plain_calls(self) -> PlainCalls | None:
+        """Return functions that make the outputs, whose calls in a run by machine code are noted; None where only `run` will do."""
+        plain = self._program.plain_calls() if isinstance(self._program, PlainProgram) else None
+        if plain is None:
+            return None
+        return plain._replace(calls=tuple([(self._noted(call), arguments) for call, arguments in plain.calls]))
+
+    def _noted(self, call: Callable[..., OnnxValue]) -> Callable[..., OnnxValue]:
+        profiler, clock, thread = self._profiler, time.perf_counter_ns, threading.get_ident
+
+        def noted(*arguments: OnnxValue) -> OnnxValue:
+            if profiler.plain_thread != thread():
+                return call(*arguments)
+            start_ns = clock()
+            result = call(*arguments)
+            profiler.plain_runs.append((self, start_ns, clock(), arguments, result))
+            return result
+
+        return noted
 
     def timed_call(self, bound: Bound) -> TimedCall | None:
         """Return a native call that notes the times of the steps; None where only `run` will do."""
         program = self._program
         return program.native_timed_call(bound) if self._steps and isinstance(program, TimesNativeCalls) else None
 
-    def record_native(self, start_ns: int, end_ns: int, run: TimedRun, scratch_bytes: int) -> None:
-        """Record a run that was all of a session's run, by machine code."""
-        self._profiler.record_steps(self, start_ns, end_ns, run, scratch_bytes, is_native=True)
+    @property
+    def profiler(self) -> Profiler:
+        """What records its runs."""
+        return self._profiler
 
     def memory_held(self) -> Sequence[HeldMemory]:
         """Return what the program itself keeps, as far as it says."""

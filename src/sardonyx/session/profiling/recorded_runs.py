@@ -1,6 +1,7 @@
 """Runs as one call of machine code in a session that is profiled: the call notes the times of its steps.
 
     clock │ the native run, with stamps between its steps │ clock │ what the call noted is kept
+          │ and functions in Python before and after it, each between two clocks
 
 A run takes what it takes without a profile, and the stamps; keeping them is no part of it. One run at a time is made so; those
 beside it run in Python.
@@ -9,51 +10,42 @@ beside it run in Python.
 from __future__ import annotations
 
 import collections
+import threading
 import time
-from collections.abc import Mapping, Sequence
 
 from sardonyx.codegen.run.python_words import LANES
-from sardonyx.dtypes import Array, OnnxValue
+from sardonyx.dtypes import OnnxValue
 from sardonyx.forks import new_lock
-from sardonyx.ir import Value
 from sardonyx.native_program import NativeCall, TimedCall
-from sardonyx.provider import Bound, TimedRun
-from sardonyx.runtime.executor import Executor
-from sardonyx.runtime.executors.sequential import SequentialExecutor
-from sardonyx.session.native_run import SHAPES_KEPT, NativeRuns, Run, WrappedRuns
-from sardonyx.session.profiling.profiler import TimedProgram
+from sardonyx.provider import Bound, Program, TimedRun
+from sardonyx.session.native_run import SHAPES_KEPT, KnownRuns, Run, WrappedRuns
+from sardonyx.session.profiling.profiler import NO_THREAD, TimedProgram
 
-__all__ = ["RecordedRuns"]
+__all__ = ["RecordedRuns", "TimedCalls"]
 
 
 class RecordedRuns(WrappedRuns):
-    """What the native `run` knows of a session that is profiled; made by `of`."""
+    """What the native `run` knows of a session that is profiled."""
 
-    def __init__(self, runs: NativeRuns, calls: _TimedCalls) -> None:
-        """Know no shapes yet; see `of`."""
+    def __init__(self, runs: KnownRuns, calls: TimedCalls) -> None:
+        """Record the runs of which `runs` knows, whose native calls are those of `calls`."""
         super().__init__(runs, calls.recording)
 
-    @staticmethod
-    def of(
-        executor: Executor, inputs: Sequence[Value], defaults: Mapping[str, Array], outputs: Sequence[str]
-    ) -> RecordedRuns | None:
-        """Return what is known of a session, None where its runs need Python; arguments as of `NativeRuns.of`."""
-        only = executor.only if isinstance(executor, SequentialExecutor) else None
-        if only is None or not isinstance(only.step.program, TimedProgram):
-            return None
-        calls = _TimedCalls(only.step.program)
-        runs = NativeRuns.of_program(only, inputs, defaults, outputs, calls)
-        return None if runs is None else RecordedRuns(runs, calls)
 
-
-class _TimedCalls:
-    """Makes the calls of a program for lanes, and reads what they noted."""
+class TimedCalls:
+    """Makes the native calls of a program, and reads what they noted."""
 
     def __init__(self, program: TimedProgram) -> None:
-        self._program = program
+        """Have made none yet."""
+        self._program, self._profiler = program, program.profiler
         self._made: collections.deque[tuple[TimedCall, Bound]] = collections.deque(maxlen=LANES * SHAPES_KEPT)
         self._lock = new_lock()
         self._is_recording = False
+
+    @staticmethod
+    def of(program: Program) -> TimedCalls | None:
+        """Return the calls of a program of a session that is profiled; None for one whose runs are not recorded."""
+        return TimedCalls(program) if isinstance(program, TimedProgram) else None
 
     def native_call(self, bound: Bound) -> NativeCall | None:
         """Return a new call for what is bound; None where only Python will do."""
@@ -65,18 +57,19 @@ class _TimedCalls:
 
     def recording(self, native: Run, run: Run) -> Run:
         """Return a native run that is recorded, where no other one is under way; `run` runs in Python."""
-        lock, clock = self._lock, time.perf_counter_ns
+        lock, clock, profiler = self._lock, time.perf_counter_ns, self._profiler
 
         def recorded(session: object, names: object, feed: object, options: object) -> list[OnnxValue]:
             if self._is_recording or not lock.acquire(blocking=False):  # in another thread, or where a handler interrupted this one
                 return run(session, names, feed, options)
             try:
-                self._is_recording = True
+                self._is_recording, profiler.plain_thread = True, threading.get_ident()
                 start_ns = clock()
                 results = native(session, names, feed, options)
                 self._record(start_ns, clock())
             finally:
-                self._is_recording = False
+                self._is_recording, profiler.plain_thread = False, NO_THREAD
+                profiler.plain_runs.clear()
                 lock.release()
             return results
 
@@ -87,5 +80,6 @@ class _TimedCalls:
         for timed, bound in self._made:
             times = timed.take_times()
             if times is not None and int(times[0, 0]) * 1_000_000_000 + int(times[0, 1]) >= start_ns:
-                self._program.record_native(start_ns, end_ns, TimedRun((), times, timed.symbols), bound.scratch_bytes)
+                run = TimedRun((), times, timed.symbols)
+                self._profiler.record_whole(self._program, start_ns, end_ns, run, bound.scratch_bytes)
                 return

@@ -138,7 +138,7 @@ def read_profile(events: Sequence[Mapping[str, Any]], label: str) -> Report:
         programs = [(event["ts"], event["ts"] + event["dur"]) for event, _ in timed]
         around_us = sum(own for event, own in timed if event["cat"] == "Partition")
         outside = [us + more for us, more in zip(outside, outside_us(span, programs, around_us), strict=True)]
-    parts = tuple(Part(name, us / len(kept) / 1e3) for name, us in zip(PARTS, outside, strict=True))
+    parts = tuple(Part(name, max(0.0, us) / len(kept) / 1e3) for name, us in zip(PARTS, outside, strict=True))
     steps = tuple(_step(members, len(kept)) for members in groups.values())
     return Report(len(spans), sum(end - start for start, end in kept) / len(kept) / 1e3, steps, parts)
 
