@@ -66,9 +66,18 @@ def test_loop_state_of_fixed_shape() -> None:
 
 def test_loop_state_that_grows_is_unknown_in_that_axis() -> None:
     """An axis that changes from one iteration to the next is unknown, the others stay."""
-    facts = infer_op("Loop", tensor(DataType.INT64, ()), TRUE, floats(2, B), body=body("Concat"), outputs=2)
+    facts = infer_op("Loop", scalar(5), TRUE, floats(2, B), body=body("Concat"), outputs=2)
     assert plain(facts[0]) == (UNKNOWN_DIM, B)
-    assert plain(facts[1]) == (UNKNOWN_DIM, UNKNOWN_DIM, B)
+    assert plain(facts[1]) == (5, UNKNOWN_DIM, B)
+
+
+def test_sizes_of_a_loop_that_may_not_run() -> None:
+    """Sizes of its scan outputs that are no numbers are not those of the body, and 0 where it never runs; others stay."""
+    may = infer_op("Loop", tensor(DataType.INT64, ()), TRUE, floats(A, 3), body=body("Relu"), outputs=2)
+    assert plain(may[0]) == (A, 3)
+    assert plain(may[1]) == (UNKNOWN_DIM, UNKNOWN_DIM, 3)
+    never = infer_op("Loop", scalar(0), TRUE, floats(A, 3), body=body("Relu"), outputs=2)
+    assert plain(never[1]) == (0, 0, 3)
 
 
 def test_loop_state_that_changes_rank_is_unknown() -> None:

@@ -111,7 +111,8 @@ def _settle(states: list[Fact], run: Callable[[list[Fact]], list[Fact]]) -> list
 def loop(call: ShapeCall, *inputs: Fact | None, body: Graph) -> tuple[Fact, ...]:
     """Return the loop-carried states as they settle, then the scan outputs with the number of iterations put first.
 
-    A body whose shapes cannot be is one that never runs; only where it is known to, the node is invalid.
+    A body whose shapes cannot be is one that never runs; only where it is known to run, the node is invalid. Sizes of scan outputs
+    that are no numbers are symbols of their own, unless the body is known to run.
     """
     states = [UNKNOWN if fact is None else fact for fact in inputs[2:]]
     count = len(states)
@@ -138,7 +139,15 @@ def loop(call: ShapeCall, *inputs: Fact | None, body: Graph) -> tuple[Fact, ...]
         return (*initial, *[UNKNOWN] * (call.output_count - count))
     final = [join(first, last) for first, last in zip(initial, outputs, strict=False)]
     trips = _trips(inputs[0], inputs[1], conditions[-1])
-    return (*final, *[_stacked(fact, trips) for fact in outputs[count:]])
+    slices = outputs[count:] if _surely_runs(inputs[0], inputs[1]) else [_perhaps_never(fact, trips) for fact in outputs[count:]]
+    return (*final, *[_stacked(fact, trips) for fact in slices])
+
+
+def _perhaps_never(fact: Fact, trips: Dim) -> Fact:
+    """Return a slice of a loop that may make none: its sizes that are no numbers are 0 then, as in ONNX Runtime."""
+    if fact.shape is None:
+        return fact
+    return tensor(fact.dtype, tuple(dim if isinstance(dim, int) else 0 if trips == 0 else anonymous() for dim in fact.shape))
 
 
 def _surely_runs(limit: Fact | None, condition: Fact | None) -> bool:

@@ -98,9 +98,8 @@ def _claim(node: Node, witnesses: Mapping[str, Value], *, layout_follows: bool) 
     if isinstance(found, str):
         return found
     capacities: Collection[str] = getattr(found.spec, "capacities", ())
-    inner = [each for body in node.subgraphs for graph in nested_graphs(body) for each in graph]
-    values = [value for each in inner for value in (*each.inputs, *each.outputs)]
-    known = _symbols((*node.inputs, *values) if found.is_counted else (*node.inputs, *values, *node.outputs))
+    results = () if found.is_counted or capacities else node.outputs
+    known = _symbols((*node.inputs, *_values_in(node.subgraphs), *results))
     names = [name for name in (*known, *getattr(found.spec, "symbols", ())) if name not in capacities]
     missing = next((name for name in names if name not in witnesses or witnesses[name].producer is node), None)
     if missing is not None:
@@ -121,6 +120,16 @@ def _claim(node: Node, witnesses: Mapping[str, Value], *, layout_follows: bool) 
     if not layout_follows:
         return f"{node.op_type} is compiled in NHWC only, and this node stays in NCHW"
     return NodeClaim((node,), reads=reads)
+
+
+def _values_in(bodies: Iterable[Graph]) -> Iterable[Value | None]:
+    """Yield the values that bodies give, and those of their nodes."""
+    for body in bodies:
+        yield from body.outputs
+        for graph in nested_graphs(body):
+            for node in graph:
+                yield from node.inputs
+                yield from node.outputs
 
 
 def _found(node: Node) -> tuple[Claimed | str, bool]:

@@ -132,9 +132,9 @@ class Lowering:
         """Return whether there is a buffer for `value` by now: it is an input, or was made or read before."""
         return value in self._buffers
 
-    def result(self, value: Value) -> Buffer:
-        """Return a new buffer for `value`, which a step is about to write."""
-        found = self._buffers[value] = Buffer(_dtype(value), _shape(value))
+    def result(self, value: Value, shape: Shape | None = None) -> Buffer:
+        """Return a new buffer for `value`, which a step is about to write; with a `shape`, as the partition's inputs show it."""
+        found = self._buffers[value] = Buffer(_dtype(value), _shape(value) if shape is None else shape)
         return found
 
     def counter(self) -> Buffer:

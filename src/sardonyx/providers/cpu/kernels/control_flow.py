@@ -20,7 +20,7 @@ from sardonyx.codegen.target import Target
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Expr, Graph, Node, Shape, Value
-from sardonyx.ir.shape import product
+from sardonyx.ir.shape import is_anonymous, product
 from sardonyx.ops.views.axes import normalize_axis
 from sardonyx.ops.views.control_flow import Scan
 from sardonyx.providers.cpu.claims import lowers
@@ -158,12 +158,6 @@ def claim_loop(node: Node) -> LoopSpec | str:
     is_exact = node.inputs[0] is not None and _is_always(node.inputs[1]) and _is_always(body.outputs[0], body.inputs[1])
     lengths = [shape_of(value)[0] for value in node.outputs[carried:]]
     trips = _number(node.inputs[0]) if is_exact else None
-    if (
-        trips is not None
-        and trips <= 0
-        and any(isinstance(dim, Expr) for value in node.outputs[carried:] for dim in shape_of(value))
-    ):
-        return "it never runs, so that sizes of its scan outputs are 0 where they are not numbers"
     if all(trips is not None and length == max(trips, 0) for length in lengths):
         return LoopSpec(spec, carried, is_exact, frozenset())
     names = [dim.name if isinstance(dim, Expr) else None for dim in lengths]
@@ -181,13 +175,15 @@ def loop(low: Lowering, group: Group, spec: LoopSpec) -> None:
     limit = low.constant(np.array([_ANY_NUMBER], np.int64)) if trips is None else low.of(trips)
     always = low.constant(np.array([True]))
     counter = low.temporary(DataType.INT64, ())
+    slices = spec.body.graph.outputs[1 + spec.carried :]
+    stacked = [(shape_of(whole)[0], *shape_of(part)) for whole, part in zip(node.outputs[spec.carried :], slices, strict=True)]
     run = _Iteration(
         limit=limit,
         counter=counter,
         condition=always if condition is None else low.of(condition),
         initial=[low.of(value) for value in node.inputs[2:]],
         results=[low.result(value) for value in node.outputs[: spec.carried]],
-        stacked=[(low.result(value), False) for value in node.outputs[spec.carried :]],
+        stacked=[(low.result(value, shape), False) for value, shape in zip(node.outputs[spec.carried :], stacked, strict=True)],
         most=LIMITS.iterations,
         is_exact=spec.is_exact,
         capacity=0 if spec.is_exact or not spec.capacities else shape_of(node.outputs[spec.carried])[0],
@@ -434,9 +430,15 @@ def _carried_problem(
 
 
 def _stacked_problem(slices: Sequence[Value], stacked: Sequence[Value]) -> str | None:
-    """Return why scan outputs are not slices, one after another along a new first axis."""
+    """Return why scan outputs are not slices, one after another along a new first axis.
+
+    Where there may be no slice, sizes that are no numbers are others behind the loop.
+    """
     for part, whole in zip(slices, stacked, strict=True):
-        if part.dtype is not whole.dtype or part.shape is None or not whole.shape or whole.shape[1:] != part.shape:
+        shape, size = part.shape, whole.shape
+        if part.dtype is not whole.dtype or shape is None or not size or len(size) != len(shape) + 1:
+            return f"a scan output is {whole.type}, its slices {part.type}"
+        if any(a != b and not (isinstance(a, Expr) and is_anonymous(b)) for a, b in zip(shape, size[1:], strict=True)):
             return f"a scan output is {whole.type}, its slices {part.type}"
     return None
 
