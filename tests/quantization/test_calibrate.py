@@ -76,6 +76,23 @@ def test_histograms_cover_few_values(method: CalibrationMethod) -> None:
     assert -6 <= low < high <= 3
 
 
+@pytest.mark.parametrize("opset", [13, 18])
+def test_each_channel_may_have_a_range(opset: int) -> None:
+    """Along the second axis, with axes as an attribute or as an input."""
+    calibrator = create_calibrator(model(TEXT, opset=opset), extra_options={"per_channel": True})
+    calibrator.collect_data(FEEDS)
+    low, high = calibrator.compute_data()["a"].range_value
+    np.testing.assert_array_equal([low, high], [[-4, -6], [3, -1.5]])
+
+
+def test_a_distribution_has_a_deviation() -> None:
+    """That of the values, to the width of a bin."""
+    calibrator = create_calibrator(model(TEXT), calibrate_method=CalibrationMethod.Distribution)
+    calibrator.collect_data(FEEDS)
+    values = np.concatenate([feed["x"].ravel() for feed in FEEDS])
+    np.testing.assert_allclose(calibrator.compute_data()["x"].avg_std[1], values.std(), rtol=1e-3)
+
+
 def test_operators_and_tensors_can_be_chosen() -> None:
     """By their names."""
     assert create_calibrator(model(TEXT), ["Relu"]).tensors_to_calibrate == ["a", "y"]
@@ -109,9 +126,8 @@ def test_values_that_are_not_finite_are_an_error() -> None:
 @pytest.mark.parametrize(
     ("method", "options", "message"),
     [
-        (CalibrationMethod.Distribution, {}, "MinMax, Entropy, Percentile"),
+        (CalibrationMethod.Distribution, {"num_bins": 128}, "at least 512"),
         (CalibrationMethod.MinMax, {"percentile": 3}, "percentile"),
-        (CalibrationMethod.MinMax, {"per_channel": True}, "one scale"),
         (CalibrationMethod.MinMax, {"averaging_constant": 2}, "from 0 to 1"),
         (CalibrationMethod.Percentile, {"percentile": 101}, "from 0 to 100"),
         (CalibrationMethod.Entropy, {"num_bins": 1}, "at least 2"),

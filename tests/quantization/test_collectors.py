@@ -38,10 +38,22 @@ def test_a_symmetric_range_has_0_in_its_middle(method: str) -> None:
     assert -low == high > 0
 
 
+def test_a_distribution_has_a_mean_and_a_deviation() -> None:
+    """And its histogram, as onnxruntime's collector gives."""
+    collector = HistogramCollector("distribution", False, 512, 64, 99.0, "same")
+    collector.collect({"x": list(ARRAYS)})
+    found = collector.compute_collection_result()["x"]
+    np.testing.assert_allclose(found.avg_std, [ARRAYS.mean(), ARRAYS.std()], atol=0.01)
+    parts = found.to_dict()
+    assert (parts["hist"].sum(), parts["hist_edges"].size) == (ARRAYS.size, parts["hist"].size + 1)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("distribution", False, 128, 64, 99.0, "same"), "method is one of"),
+        (("distribute", False, 128, 64, 99.0, "same"), "method is one of"),
+        (("distribution", False, 128, 64, 99.0, "same"), "at least 512"),
+        (("distribution", False, 512, 64, 99.0, "p2"), "scenario"),
         (("entropy", False, 1, 64, 99.0, "same"), "num_bins"),
         (("percentile", False, 128, 64, 101.0, "same"), "percentile"),
     ],

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from support.quantizing import PRODUCTS, numbers, operators, relative_error, saved
+from support.quantizing import PRODUCTS, Reader, numbers, operators, relative_error, saved
 
 import sardonyx as ort
 from sardonyx.errors import InvalidArgument
@@ -152,9 +152,9 @@ def test_a_node_may_have_bits_and_blocks_of_its_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"actorder": True}, {"mse": True}])
 def test_calibration_data_makes_errors_smaller(tmp_path: Path, options: dict[str, Any]) -> None:
-    """Of the results on that data, beside rounding to nearest; the operators are those of the default."""
+    """Of the results on that data, beside rounding to nearest; the operators are those of the default. A reader has no length."""
     nearest = relative_error(saved(PRODUCTS, tmp_path), _quantized(tmp_path, bits=2, block_size=16), numbers)
-    config = GPTQWeightOnlyQuantConfig(numbers(), **options)
+    config = GPTQWeightOnlyQuantConfig(Reader(numbers()), **options)
     path = _quantized(tmp_path, bits=2, block_size=16, algo_config=config)
     assert operators(path)["MatMulNBits"] == 2
     assert relative_error(tmp_path / "float.onnx", path, numbers) < nearest

@@ -1,4 +1,4 @@
-"""Grids that numbers are rounded to."""
+"""Facts about the functions over arrays and their codes."""
 
 from __future__ import annotations
 
@@ -9,46 +9,7 @@ from onnx import numpy_helper
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.quantization import quant_utils
-from sardonyx.quantization.quant_utils import Grid, QuantType, compute_scale_zp, grid_of_range, grid_of_weights, limits_of
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "codes", "symmetric", "zero", "scale"),
-    [
-        (-1.0, 3.0, (0, 255), False, 64, 4 / 255),
-        (1.0, 3.0, (0, 255), False, 0, 3 / 255),
-        (-3.0, -1.0, (-128, 127), False, 127, 3 / 255),
-        (-1.0, 3.0, (-127, 127), True, 0, 3 / 127),
-        (0.0, 0.0, (-128, 127), False, 0, 1.0),
-    ],
-)
-def test_the_codes_cover_the_range_and_0(
-    low: float, high: float, codes: tuple[int, int], symmetric: bool, zero: int, scale: float
-) -> None:
-    """The zero point is a code, and a range of nothing has steps of 1."""
-    found = compute_scale_zp(np.float32(low), np.float32(high), *codes, symmetric)
-    assert found[0] == zero
-    np.testing.assert_allclose(found[1], scale, rtol=1e-6)
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_range_that_is_not_finite_is_refused(bad: float) -> None:
-    """NaN and infinity."""
-    with pytest.raises(ValueError, match="not finite"):
-        compute_scale_zp(0.0, bad, 0, 255)
-
-
-def test_codes_enclose_0() -> None:
-    """Others are refused."""
-    with pytest.raises(ValueError, match="do not enclose 0"):
-        compute_scale_zp(0.0, 1.0, 1, 255)
-
-
-def test_a_least_range_widens_a_narrow_one() -> None:
-    """Its upper end moves."""
-    zero, scale = compute_scale_zp(np.float32(0), np.float32(1e-9), 0, 255, False, 0.255)
-    assert zero == 0
-    np.testing.assert_allclose(scale, 0.001, rtol=1e-6)
+from sardonyx.quantization.quant_utils import QuantType, limits_of
 
 
 @pytest.mark.parametrize(
@@ -67,47 +28,12 @@ def test_limits_of_types(dtype: DataType, kwargs: dict[str, bool], limits: tuple
     assert limits_of(dtype, **kwargs) == limits
 
 
-def test_rounding_is_to_even_and_saturates() -> None:
-    """As QuantizeLinear."""
-    grid = Grid(DataType.INT8, np.float32(2), np.int8(1))
-    np.testing.assert_array_equal(grid.quantize(np.float32([1, 3, -5, 1000, -1000])), np.int8([1, 3, -1, 127, -128]))
-    np.testing.assert_array_equal(grid.dequantize(np.int8([1, 3])), np.float32([0, 4]))
-
-
-def test_an_axis_has_a_scale_for_each_index() -> None:
-    """A row of zeros has steps of 1."""
-    array = np.float32([[1, -2], [0, 0], [100, 50]])
-    grid = grid_of_weights(array, DataType.INT8, axis=0)
-    np.testing.assert_allclose(grid.scale, [2 / 127, 1, 100 / 127], rtol=1e-6)
-    np.testing.assert_allclose(grid.dequantize(grid.quantize(array)), array, atol=0.5)
-
-
-def test_an_empty_constant_has_a_grid() -> None:
-    """Of steps of 1."""
-    assert grid_of_weights(np.zeros((0, 3), np.float32), DataType.UINT8, symmetric=False).scale == 1
-
-
-def test_ranges_of_half_precision_have_scales_of_that_type() -> None:
-    """As DequantizeLinear gives the type of its scale."""
-    assert grid_of_range(DataType.UINT8, np.float16(0), np.float16(2)).scale.dtype == np.float16
-
-
-def test_a_scale_of_half_precision_may_be_subnormal() -> None:
-    """It is flat only where float16 rounds the step to 0; float32 stops at its least normal number."""
-    zero, scale = compute_scale_zp(np.float16(0), np.float16(2), -32768, 32767)
-    assert (int(zero), float(scale)) == (-32768, float(np.float16(2 / 65535)))
-    assert [float(part) for part in compute_scale_zp(np.float16(0), np.float16(1e-6), 0, 255)] == [0, 1]
-    assert [float(part) for part in compute_scale_zp(np.float32(0), np.float32(1e-40), 0, 255)] == [0, 1]
-
-
 def test_types_have_names_and_numbers() -> None:
     """Of onnx.TensorProto."""
     assert QuantType.from_string("QUInt8") is QuantType.QUInt8
     assert QuantType.QInt4.tensor_type == 22
     with pytest.raises(InvalidArgument, match="QInt8"):
         QuantType.from_string("int8")
-    with pytest.raises(InvalidArgument, match="float8"):
-        _ = QuantType.QFLOAT8E4M3FN.dtype
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
@@ -212,3 +138,23 @@ def test_a_snapped_grid_has_finite_bounds() -> None:
     """NaN is none."""
     with pytest.raises(ValueError, match="nan"):
         quant_utils.snap_zero_point_to_uint8(float("nan"), 1.0)
+
+
+def test_arrays_are_quantized_to_float8_as_by_onnxruntimes_helpers() -> None:
+    """Scale and codes are equal, and there is no zero point."""
+    peer, kind = pytest.importorskip("onnxruntime.quantization.quant_utils"), int(DataType.FLOAT8E4M3FN)
+    array = np.random.default_rng(3).normal(size=(7, 5)).astype(np.float32) * 30
+    zero, scale, codes = quant_utils.quantize_data(array, kind, False)
+    wanted = peer.quantize_data(array, kind, False)
+    assert float(zero) == 0
+    np.testing.assert_allclose(scale, wanted[1], rtol=1e-6)
+    np.testing.assert_array_equal(codes.astype(np.float32), np.asarray(wanted[2]).astype(np.float32))
+
+
+def test_float8_has_neither_a_zero_point_nor_a_reduced_range() -> None:
+    """Both are refused."""
+    kind = int(DataType.FLOAT8E4M3FN)
+    with pytest.raises(InvalidArgument, match="no zero point"):
+        quant_utils.quantize_nparray(kind, np.ones(3, np.float32), 1.0, 1)
+    with pytest.raises(InvalidArgument, match="reduce_range"):
+        quant_utils.quantize_data(np.ones(3, np.float32), kind, False, True)

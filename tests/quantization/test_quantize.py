@@ -10,13 +10,19 @@ import numpy as np
 import onnx
 import pytest
 from support.models import model
-from support.quantizing import CNN, PRODUCTS, images, numbers, operators, relative_error, saved
+from support.quantizing import CNN, PRODUCTS, Reader, images, numbers, operators, relative_error, saved
 
 import sardonyx as ort
 from sardonyx.errors import InvalidArgument, SardonyxError
 from sardonyx.formats.onnx import to_proto
 from sardonyx.quantization.quant_utils import CalibrationMethod, QuantFormat, QuantType
 from sardonyx.quantization.quantize import DynamicQuantConfig, StaticQuantConfig, quantize, quantize_dynamic, quantize_static
+
+_FLOAT8 = {
+    "activation_type": QuantType.QFLOAT8E4M3FN,
+    "weight_type": QuantType.QFLOAT8E4M3FN,
+    "calibrate_method": CalibrationMethod.Distribution,
+}
 
 
 def _agrees_with_onnxruntime(path: Path, feed: dict[str, Any], atol: float) -> None:
@@ -37,6 +43,8 @@ def _agrees_with_onnxruntime(path: Path, feed: dict[str, Any], atol: float) -> N
         ({"reduce_range": True}, 0.1),
         ({"extra_options": {"ActivationSymmetric": True, "AddQDQPairToWeight": True}}, 0.05),
         ({"quant_format": QuantFormat.QOperator, "activation_type": QuantType.QUInt8}, 0.05),
+        (_FLOAT8, 0.15),
+        ({**_FLOAT8, "per_channel": True, "extra_options": {"AddQDQPairToWeight": True}}, 0.15),
     ],
 )
 def test_a_static_model_is_near_that_in_floats(options: dict[str, Any], limit: float, tmp_path: Path) -> None:
@@ -45,6 +53,22 @@ def test_a_static_model_is_near_that_in_floats(options: dict[str, Any], limit: f
     quantize_static(saved(CNN, tmp_path), path, images(), **options)
     onnx.checker.check_model(str(path))
     assert relative_error(tmp_path / "float.onnx", path, images) < limit
+
+
+def test_a_reader_that_does_not_know_its_length_gives_feeds(tmp_path: Path) -> None:
+    """It is read until it gives none."""
+    quantize_static(saved(CNN, tmp_path), tmp_path / "int8.onnx", Reader(images()))
+    assert relative_error(tmp_path / "float.onnx", tmp_path / "int8.onnx", images) < 0.05
+
+
+def test_float8_runs_in_onnxruntime_too(tmp_path: Path) -> None:
+    """With its optimizer off, which drops a Relu before such a quantization; biases stay in floats."""
+    peer, path = pytest.importorskip("onnxruntime"), tmp_path / "float8.onnx"
+    quantize_static(saved(CNN, tmp_path), path, images(), **_FLOAT8)
+    options, feed = peer.SessionOptions(), next(images())
+    options.graph_optimization_level = peer.GraphOptimizationLevel.ORT_DISABLE_ALL
+    wanted = peer.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]).run(None, feed)[0]
+    np.testing.assert_allclose(ort.InferenceSession(path).run(None, feed)[0], wanted, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("form", list(QuantFormat))
@@ -122,11 +146,14 @@ def test_weights_go_beside_the_model_where_asked_for(tmp_path: Path) -> None:
         ({"calibration_data_reader": None}, "calibration_data_reader"),
         ({"calibration_data_reader": []}, "gave no feed"),
         ({"activation_type": QuantType.QInt4}, "8 or 16 bits"),
-        ({"activation_type": QuantType.QFLOAT8E4M3FN}, "float8"),
+        ({"activation_type": QuantType.QFLOAT8E4M3FN}, "Distribution"),
+        ({"weight_type": QuantType.QFLOAT8E4M3FN}, "alike"),
+        ({**_FLOAT8, "quant_format": QuantFormat.QOperator}, "QuantFormat.QDQ"),
+        ({**_FLOAT8, "reduce_range": True}, "reduce_range"),
         ({"op_types_to_quantize": ["Covn"]}, "did you mean 'Conv'"),
         ({"nodes_to_exclude": ["frist"]}, "did you mean 'first'"),
         ({"extra_options": {"WeightSymetric": True}}, "did you mean 'WeightSymmetric'"),
-        ({"calibrate_method": CalibrationMethod.Distribution}, "MinMax"),
+        ({"calibrate_method": CalibrationMethod.Distribution}, "QFLOAT8E4M3FN"),
         ({"calibration_data_reader": [{"x": np.full((2, 3, 8, 8), np.nan, np.float32)}]}, "not finite"),
         ({"calibration_data_reader": [{"z": np.zeros(3)}]}, "z"),
     ],

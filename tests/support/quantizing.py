@@ -12,6 +12,7 @@ from support.models import model
 
 import sardonyx as ort
 from sardonyx.formats.onnx import load, save
+from sardonyx.quantization.calibrate import CalibrationDataReader
 
 CNN = """graph(x: float[n, 3, 8, 8]) -> (y: float[n, 5]) {
     w1: float[6, 3, 3, 3] = ... 1
@@ -52,6 +53,16 @@ def images(count: int = 4) -> Iterator[dict[str, Any]]:
     """Feeds of CNN."""
     draw = np.random.default_rng(0)
     return ({"x": draw.standard_normal((2, 3, 8, 8)).astype(np.float32)} for _ in range(count))
+
+
+class Reader(CalibrationDataReader):
+    """Feeds one after the other, without a length, as most scripts write it."""
+
+    def __init__(self, feeds: Iterator[dict[str, Any]]) -> None:
+        self._feeds = feeds
+
+    def get_next(self) -> dict[str, Any] | None:
+        return next(self._feeds, None)
 
 
 def numbers() -> Iterator[dict[str, Any]]:

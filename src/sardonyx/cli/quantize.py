@@ -48,9 +48,15 @@ from sardonyx.tools.models import read
 
 __all__ = ["quantize"]
 
-_TYPES = {"int8": QuantType.QInt8, "uint8": QuantType.QUInt8, "int16": QuantType.QInt16, "uint16": QuantType.QUInt16}
+_TYPES = {
+    "int8": QuantType.QInt8,
+    "uint8": QuantType.QUInt8,
+    "int16": QuantType.QInt16,
+    "uint16": QuantType.QUInt16,
+    "float8": QuantType.QFLOAT8E4M3FN,
+}
 _WEIGHT_TYPES = _TYPES | {"int4": QuantType.QInt4, "uint4": QuantType.QUInt4}
-_METHODS = {kind.name.lower(): kind for kind in CalibrationMethod if kind is not CalibrationMethod.Distribution}
+_METHODS = {kind.name.lower(): kind for kind in CalibrationMethod}
 _FORMATS = {"qdq": QuantFormat.QDQ, "qoperator": QuantFormat.QOperator}
 _WORST = 10
 _FEEDS_COMPARED = 4
@@ -94,7 +100,13 @@ class _Choice:
 @click.option("--activations", type=click.Choice(list(_TYPES)), default="uint8", show_default=True, help="Type of activations.")
 @click.option("--weights", type=click.Choice(list(_WEIGHT_TYPES)), default="int8", show_default=True, help="Type of weights.")
 @click.option("--format", "form", type=click.Choice(list(_FORMATS)), default="qdq", show_default=True, help="How it is written.")
-@click.option("--method", type=click.Choice(list(_METHODS)), default="minmax", show_default=True, help="How ranges are found.")
+@click.option(
+    "--method",
+    type=click.Choice(list(_METHODS)),
+    default="minmax",
+    show_default=True,
+    help="How ranges are found; distribution for float8.",
+)
 @click.option("--operator", "operators", multiple=True, metavar="NAME", help="Quantize this operator only; repeat it for others.")
 @click.option("--exclude", "excluded", multiple=True, metavar="NODE", help="Leave this node in floats; repeat it for others.")
 @click.option("--evaluate", type=click.Path(path_type=Path), metavar="NPZ", help="Compare accuracy on inputs and `labels`.")

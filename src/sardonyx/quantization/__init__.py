@@ -11,6 +11,7 @@ does all of it from the command line.
 from sardonyx.quantization.calibrate import (
     CalibraterBase,
     CalibrationDataReader,
+    DistributionCalibrater,
     EntropyCalibrater,
     MinMaxCalibrater,
     PercentileCalibrater,
@@ -40,6 +41,7 @@ __all__ = [
     "CalibrationDataReader",
     "CalibrationMethod",
     "DefaultWeightOnlyQuantConfig",
+    "DistributionCalibrater",
     "DynamicQuantConfig",
     "EntropyCalibrater",
     "GPTQWeightOnlyQuantConfig",

@@ -4,8 +4,8 @@
     calibrator.collect_data(reader)                     runs the model on each feed that the reader gives
     calibrator.compute_data()["tensor"].range_value     (lowest, highest)
 
-MinMax keeps the extremes, which the model itself computes; the others keep a histogram of each tensor,
-and leave out rare large values.
+MinMax keeps the extremes, which the model itself computes; Entropy and Percentile keep a histogram of each tensor, and leave
+out rare large values; Distribution finds how values are spread, `avg_std`, by which float8 is scaled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats import onnx as onnx_format
-from sardonyx.ir import Graph, Model, Node, Value
+from sardonyx.ir import Graph, Model, Node, Tensor, Value
 from sardonyx.ops.infer import infer_graph
 from sardonyx.optimize.edit import Names, clone_model, overridable_values, tensor_of
 from sardonyx.quantization.collectors import CalibrationDataCollector, HistogramCollector
@@ -43,6 +43,7 @@ __all__ = [
     "CalibrationDataCollector",
     "CalibrationDataReader",
     "CalibrationMethod",
+    "DistributionCalibrater",
     "EntropyCalibrater",
     "HistogramCalibrater",
     "HistogramCollector",
@@ -57,7 +58,12 @@ __all__ = [
 ]
 
 _FLOATS = (DataType.FLOAT, DataType.FLOAT16)
-_METHODS = {"entropy": CalibrationMethod.Entropy, "percentile": CalibrationMethod.Percentile}
+_METHODS = {
+    "entropy": CalibrationMethod.Entropy,
+    "percentile": CalibrationMethod.Percentile,
+    "distribution": CalibrationMethod.Distribution,
+}
+_CHANNEL_AXIS, _AXES_ARE_AN_INPUT = 1, 18
 _MOST_BYTES = 1 << 30
 """Larger models are written to a file before a session opens them."""
 
@@ -201,25 +207,25 @@ class MinMaxCalibrater(CalibraterBase):
             moving_average: whether extremes are averaged over feeds.
             averaging_constant: the weight of the newest feed in the average, from 0 to 1.
             max_intermediate_outputs: accepted; extremes are kept, not outputs.
-            per_channel: must be False: activations have one scale.
+            per_channel: whether each index along the second axis has a range of its own.
             tensors: see there.
 
         Raises:
-            InvalidArgument: per_channel is set, or the constant is not from 0 to 1.
+            InvalidArgument: the constant is not from 0 to 1.
         """
-        if per_channel:
-            raise InvalidArgument("activations have one scale for each tensor: leave out per_channel")
         if not 0 <= averaging_constant <= 1:
             raise InvalidArgument(f"averaging_constant is from 0 to 1, got {averaging_constant}")
         super().__init__(
             model_path, op_types_to_calibrate, augmented_model_path, symmetric, use_external_data_format, tensors=tensors
         )
+        self.per_channel = per_channel
         self._newest = averaging_constant if moving_average else None
         self._ranges: list[tuple[Array, Array]] = []
 
     def _augment(self) -> list[Value]:
         names = Names.of(self.model)
-        return [_reduced(self.model, value, kind, names) for value in self._values for kind in ("ReduceMin", "ReduceMax")]
+        kinds = ("ReduceMin", "ReduceMax")
+        return [_reduced(self.model, value, kind, names, self.per_channel) for value in self._values for kind in kinds]
 
     def _take(self, results: Sequence[Array]) -> None:
         pairs = list(zip(results[::2], results[1::2], strict=True))
@@ -345,6 +351,29 @@ class PercentileCalibrater(HistogramCalibrater):
         )
 
 
+class DistributionCalibrater(HistogramCalibrater):
+    """The mean and the standard deviation of each tensor, by which float8 is scaled."""
+
+    def __init__(
+        self,
+        model_path: Given | Model,
+        op_types_to_calibrate: Sequence[str] | None = None,
+        augmented_model_path: str | os.PathLike[str] = "",
+        use_external_data_format: bool = False,
+        method: str = "distribution",
+        num_bins: int = 2048,
+        scenario: str = "same",
+        *,
+        tensors: Sequence[str] | None = None,
+    ) -> None:
+        """Prepare the model; raises InvalidArgument where `num_bins` is less than 512, or the scenario is none."""
+        super().__init__(
+            *(model_path, op_types_to_calibrate, augmented_model_path, use_external_data_format, method, False, num_bins),
+            scenario=scenario,
+            tensors=tensors,
+        )
+
+
 def create_calibrator(
     model: Given | Model,
     op_types_to_calibrate: Sequence[str] | None = None,
@@ -365,7 +394,8 @@ def create_calibrator(
         calibrate_method: how ranges follow from values.
         use_external_data_format: accepted.
         providers: what the model runs on; None for the CPU.
-        extra_options: further arguments of the calibrator's class, such as symmetric, moving_average, num_bins, percentile.
+        extra_options: further arguments of the calibrator's class, such as symmetric, moving_average, num_bins, percentile,
+            scenario.
         tensors: names of the tensors to look at instead.
 
     Raises:
@@ -376,6 +406,7 @@ def create_calibrator(
         CalibrationMethod.MinMax: MinMaxCalibrater,
         CalibrationMethod.Entropy: EntropyCalibrater,
         CalibrationMethod.Percentile: PercentileCalibrater,
+        CalibrationMethod.Distribution: DistributionCalibrater,
     }
     if calibrate_method not in kinds:
         raise InvalidArgument(f"calibrate_method is one of {', '.join(kind.name for kind in kinds)}, got {calibrate_method}")
@@ -413,11 +444,20 @@ def _float_values(model: Model, operators: Sequence[str] | None) -> list[Value]:
     return list(found)
 
 
-def _reduced(model: Model, value: Value, kind: str, names: Names) -> Value:
-    """Add a reduction of a value to one element behind all nodes, and return its result."""
-    result = Value(names.fresh(f"{value.name}_{kind}"))
-    node = Node(kind, [value], [result], {"keepdims": 0}, version=model.opset_imports.get("", 1), name=result.name)
-    model.graph.append(node)
+def _reduced(model: Model, value: Value, kind: str, names: Names, per_channel: bool) -> Value:
+    """Add a reduction of a value to one element, or one for each index along its second axis, and return its result."""
+    result, version = Value(names.fresh(f"{value.name}_{kind}")), model.opset_imports.get("", 1)
+    inputs: list[Value | None] = [value]
+    attributes: dict[str, int | list[int]] = {"keepdims": 0}
+    if per_channel and value.shape is not None and len(value.shape) > 1:
+        axes = [place for place in range(len(value.shape)) if place != _CHANNEL_AXIS]
+        if version < _AXES_ARE_AN_INPUT:
+            attributes["axes"] = axes
+        else:
+            inputs.append(
+                model.graph.add_initializer(Tensor.from_array(np.array(axes, np.int64)), names.fresh(f"{result.name}_axes"))
+            )
+    model.graph.append(Node(kind, inputs, [result], attributes, version=version, name=result.name))
     return result
 
 

@@ -73,15 +73,8 @@ class QuantType(enum.Enum):
 
     @property
     def dtype(self) -> DataType:
-        """The element type.
-
-        Raises:
-            InvalidArgument: it is no type of integers.
-        """
-        dtype = _DTYPES[self]
-        if self is QuantType.QFLOAT8E4M3FN:
-            raise InvalidArgument("quantization to float8 is not offered here; choose one of the types of integers")
-        return dtype
+        """The element type."""
+        return _DTYPES[self]
 
 
 _DTYPES: Mapping[QuantType, DataType] = {

@@ -174,7 +174,8 @@ class _Rewriter:
             if matrix is not None and given is not None and (given.producer is not None or given in self._model.graph.inputs):
                 lengths[given.name] = len(matrix[1])
                 products.append((node, *matrix))
-        feeds = [dict(feed) for feed in config.calibration_data_reader or ()]
+        reader = config.calibration_data_reader
+        feeds = [] if reader is None else [dict(feed) for feed in reader]
         for moments in gptq.second_moments(self._model, list(lengths.items()), feeds):
             for node, weights, array in products:
                 own, given = config.of_node(node.name), node.inputs[0]

@@ -14,7 +14,8 @@ import numpy as np
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Model
-from sardonyx.quantization.quant_utils import Grid, QuantType, grid_of_range
+from sardonyx.quantization.grids import Grid, grid_of_range
+from sardonyx.quantization.kinds import LIMITS, QuantType
 from sardonyx.spelling import nearest
 
 __all__ = ["Override", "hint", "read_overrides"]
@@ -78,6 +79,8 @@ def _read(name: str, entry: Mapping[str, Any]) -> Override:
     kind = entry.get("quant_type")
     if kind is not None and not isinstance(kind, QuantType):
         raise InvalidArgument(f"TensorQuantOverrides[{name!r}]: quant_type is a QuantType, got {kind!r}")
+    if kind is not None and kind.dtype not in LIMITS:
+        raise InvalidArgument(f"TensorQuantOverrides[{name!r}]: a single tensor's quant_type is one of integers, got {kind}")
     scale = entry.get("scale")
     if scale is not None and not (np.size(scale) == 1 and np.isfinite(scale) and float(scale) > 0):
         raise InvalidArgument(f"TensorQuantOverrides[{name!r}]: scale is one number above 0, got {scale!r}")

@@ -17,8 +17,9 @@ from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Graph, Model, Node, Tensor, TensorType, Value
 from sardonyx.optimize.edit import Names, tensor_of
+from sardonyx.quantization.grids import Grid
+from sardonyx.quantization.kinds import limits_of
 from sardonyx.quantization.plan import Plan, Weight
-from sardonyx.quantization.quant_utils import Grid, limits_of
 
 __all__ = ["QdqChoice", "drop_unused", "insert_qdq"]
 

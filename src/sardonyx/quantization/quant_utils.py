@@ -1,12 +1,6 @@
-"""The kinds of quantization, and the grids that numbers are rounded to.
-
-A grid maps x to clip(round(x / scale) + zero_point), rounded half to even, as QuantizeLinear does: with one scale and zero point
-for a tensor, or one for each index along an axis.
-"""
+"""The kinds of quantization, and the functions of onnxruntime's `quant_utils` over arrays and their codes."""
 
 from __future__ import annotations
-
-import dataclasses
 
 import numpy as np
 
@@ -15,6 +9,14 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.formats.onnx_tensor import write_tensor
 from sardonyx.formats.protos import Message, protos
 from sardonyx.ir import Tensor
+from sardonyx.quantization.grids import (
+    Grid,
+    compute_scale_zp,
+    compute_scale_zp_float8,
+    grid_of_range,
+    grid_of_spread,
+    grid_of_weights,
+)
 from sardonyx.quantization.histogram import smooth_distribution
 from sardonyx.quantization.kinds import LIMITS, CalibrationMethod, QuantFormat, QuantizationMode, QuantType, integers_of, limits_of
 from sardonyx.quantization.named_values import (
@@ -95,6 +97,7 @@ __all__ = [
     "compute_data_quant_params",
     "compute_scale_zp",
     "compute_scale_zp_blocked",
+    "compute_scale_zp_float8",
     "find_by_name",
     "generate_identified_filename",
     "get_elem_index",
@@ -103,6 +106,7 @@ __all__ = [
     "get_qmin_qmax_for_qType",
     "get_qrange_for_qType",
     "grid_of_range",
+    "grid_of_spread",
     "grid_of_weights",
     "limits_of",
     "load_model_with_shape_infer",
@@ -127,128 +131,6 @@ __all__ = [
 ]
 
 ms_domain, onnx_domain = "com.microsoft", "ai.onnx"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Grid:
-    """Where numbers of a tensor are rounded to."""
-
-    dtype: DataType
-    """The type of the quantized numbers."""
-    scale: Array
-    """float32 or float16, of shape () or (size of the axis,); above 0."""
-    zero_point: Array
-    """Of `dtype`, shaped as `scale`."""
-    axis: int | None = None
-    """The axis that scales go along; None for one of the whole tensor."""
-
-    def quantize(self, array: Array) -> Array:
-        """Return the quantized numbers of an array, of `dtype` in its shape."""
-        scale, zero = self._along(array, self.scale), self._along(array, self.zero_point.astype(np.int64))
-        low, high = LIMITS[self.dtype]
-        codes = np.clip(np.rint(array / scale).astype(np.float64) + zero, low, high)
-        return codes.astype(np.int32).astype(self.dtype.numpy)
-
-    def dequantize(self, codes: Array) -> Array:
-        """Return the numbers that codes stand for, of the type of `scale`."""
-        scale, zero = self._along(codes, self.scale), self._along(codes, self.zero_point.astype(np.int64))
-        result: Array = ((codes.astype(np.int64) - zero) * scale).astype(self.scale.dtype)
-        return result
-
-    def _along(self, array: Array, numbers: Array) -> Array:
-        if self.axis is None:
-            return numbers
-        shape = [1] * array.ndim
-        shape[self.axis] = numbers.size
-        return numbers.reshape(shape)
-
-
-def compute_scale_zp(
-    rmin: object, rmax: object, qmin: object, qmax: object, symmetric: bool = False, min_real_range: float | None = None
-) -> list[Array]:
-    """Return [zero point, scale] of a grid whose codes qmin to qmax cover rmin to rmax, and 0.
-
-    Args:
-        rmin: the least number, or one for each index along an axis.
-        rmax: the greatest.
-        qmin: the least code, at most 0.
-        qmax: the greatest code, at least 0.
-        symmetric: whether the range is widened so that 0 is in the middle.
-        min_real_range: the range is at least as wide as this.
-
-    Raises:
-        ValueError: a bound is NaN or infinite, or qmin and qmax do not enclose 0.
-    """
-    low, high = np.minimum(np.asarray(rmin), 0), np.maximum(np.asarray(rmax), 0)
-    least, most = int(np.asarray(qmin)), int(np.asarray(qmax))
-    if least > 0 or most < 0:
-        raise ValueError(f"codes from {least} to {most} do not enclose 0")
-    if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        raise ValueError(f"the range {low} to {high} is not finite: the calibration data, or a weight, holds NaN or infinities")
-    if min_real_range is not None:
-        high = np.maximum(high, low + min_real_range)
-    if symmetric:
-        high = np.maximum(high, -low)
-        low = -high
-    kind = high.dtype if high.dtype.kind == "f" else np.dtype(np.float32)
-    scale = (high.astype(np.float64) - low.astype(np.float64)) / (most - least)
-    if kind == np.float16:
-        is_flat = scale.astype(kind) == 0
-    else:
-        is_flat = scale < np.finfo(kind).tiny
-    scale = np.where(is_flat, 1.0, scale)
-    zero = np.full(scale.shape, np.rint((least + most) / 2.0)) if symmetric else np.rint(least - low / scale)
-    return [np.where(is_flat, 0, zero).astype(np.int64), scale.astype(kind)]
-
-
-def grid_of_range(
-    dtype: DataType, low: object, high: object, *, symmetric: bool = False, reduced: bool = False, least_range: float | None = None
-) -> Grid:
-    """Return the grid of a tensor whose values lie from `low` to `high`; raises ValueError where these are not finite."""
-    kind = np.asarray(high).dtype
-    kind = kind if kind == np.float16 else np.dtype(np.float32)
-    zero, scale = compute_scale_zp(
-        np.asarray(low, kind),
-        np.asarray(high, kind),
-        *limits_of(dtype, reduced=reduced, symmetric=symmetric),
-        symmetric,
-        least_range,
-    )
-    bottom, top = LIMITS[dtype]
-    return Grid(dtype, scale.astype(kind), np.clip(zero, bottom, top).astype(np.int32).astype(dtype.numpy))
-
-
-def grid_of_weights(
-    array: Array,
-    dtype: DataType,
-    *,
-    axis: int | None = None,
-    symmetric: bool = True,
-    reduced: bool = False,
-    least_range: float | None = None,
-) -> Grid:
-    """Return the grid that spans the elements of a constant.
-
-    Args:
-        array: its elements, floats.
-        dtype: the type of the quantized numbers.
-        axis: the axis that each has a scale of its own along; None for one scale.
-        symmetric: whether the zero point is 0, for signed types, or the middle.
-        reduced: whether a bit is left unused.
-        least_range: the range is at least as wide as this.
-
-    Raises:
-        ValueError: an element is NaN or infinite.
-    """
-    if axis is not None:
-        axis %= max(array.ndim, 1)
-    others = None if axis is None else tuple(place for place in range(array.ndim) if place != axis)
-    if array.size:
-        low, high = array.min(axis=others), array.max(axis=others)
-    else:
-        low = high = np.zeros(() if axis is None else array.shape[axis], array.dtype)
-    grid = grid_of_range(dtype, low, high, symmetric=symmetric, reduced=reduced, least_range=least_range)
-    return dataclasses.replace(grid, axis=axis)
 
 
 def get_qmin_qmax_for_qType(  # noqa: N802  onnxruntime's name
@@ -307,7 +189,7 @@ def compute_data_quant_params(
 
     Args:
         data: floats.
-        quant_type: a number of onnx.TensorProto.DataType, of integers.
+        quant_type: a number of onnx.TensorProto.DataType, of integers, or of FLOAT8E4M3FN, for which nothing else is read.
         symmetric: whether 0 is in the middle of the range.
         reduce_range: whether a bit is left unused.
         min_real_range: the range is at least as wide as this.
@@ -315,10 +197,15 @@ def compute_data_quant_params(
         rmax_override: takes the place of the greatest.
 
     Raises:
-        InvalidArgument: the type is none of integers.
+        InvalidArgument: the type is none of these, or is float8 with `reduce_range`.
         ValueError: an element is NaN or infinite.
     """
     array = np.asarray(data)
+    if quant_type == int(DataType.FLOAT8E4M3FN):
+        if reduce_range:
+            raise InvalidArgument("float8 has no bit to leave unused: leave out reduce_range")
+        found = grid_of_weights(array, DataType.FLOAT8E4M3FN)
+        return found.zero_point, found.scale
     low = (array.min() if array.size else 0.0) if rmin_override is None else rmin_override
     high = (array.max() if array.size else 0.0) if rmax_override is None else rmax_override
     kind = array.dtype if array.dtype.kind == "f" else np.dtype(np.float32)
@@ -352,7 +239,7 @@ def quantize_nparray(
     """Return the codes of an array: round(x / scale) + zero_point, cut off at the ends of the type.
 
     Args:
-        qType: a number of onnx.TensorProto.DataType, of integers.
+        qType: a number of onnx.TensorProto.DataType, of integers, or of FLOAT8E4M3FN, whose codes are x / scale.
         arr: floats.
         scale: floats that broadcast with the array.
         zero_point: integers that do.
@@ -360,8 +247,13 @@ def quantize_nparray(
         high: the greatest, where that is less.
 
     Raises:
-        InvalidArgument: the type is none of integers.
+        InvalidArgument: the type is none of these, or a zero point of float8 is not 0.
     """
+    if qType == int(DataType.FLOAT8E4M3FN):
+        if np.asarray(zero_point).astype(np.float32).any():
+            raise InvalidArgument(f"float8 has no zero point, got {zero_point!r}")
+        scales = np.asarray(scale, np.float32)
+        return Grid(DataType.FLOAT8E4M3FN, scales, np.zeros_like(scales)).quantize(np.asarray(arr, np.float32))
     dtype = integers_of(qType)
     least, most = limits_of(dtype)
     least = least if low is None else max(least, int(np.asarray(low)))

@@ -27,12 +27,13 @@ from sardonyx.optimize.passes.apply_rules import ApplyRules
 from sardonyx.quantization import dynamic
 from sardonyx.quantization.calibrate import create_calibrator
 from sardonyx.quantization.configs import CALIBRATION_OPTIONS, DynamicQuantConfig, Feeds, QuantConfig, StaticQuantConfig
+from sardonyx.quantization.grids import Grid, grid_of_range, grid_of_spread, grid_of_weights
 from sardonyx.quantization.operators import OPERATOR_RULES
 from sardonyx.quantization.overrides import Override, hint, read_overrides
 from sardonyx.quantization.plan import MOVES, OTHERS, PRODUCTS, Plan, make_plan
 from sardonyx.quantization.qdq import QdqChoice, drop_unused, insert_qdq
 from sardonyx.quantization.qdq_config import get_qdq_config
-from sardonyx.quantization.quant_utils import CalibrationMethod, Grid, QuantFormat, QuantType, grid_of_range, grid_of_weights
+from sardonyx.quantization.quant_utils import CalibrationMethod, QuantFormat, QuantType
 from sardonyx.quantization.shape_inference import prepared
 from sardonyx.quantization.tensors_data import TensorData, TensorsData, load_tensors_data, save_tensors_data
 from sardonyx.tools.models import Given
@@ -53,6 +54,7 @@ __all__ = [
 RangesOf: TypeAlias = Callable[[Model, Plan, Mapping[str, Any]], "TensorsData"]
 """Finds the ranges of a plan's activations; Any: options are of all kinds."""
 _OLDEST_OPSET, _OPSET_OF_HALF, _OPSET_OF_MORE_TYPES = 13, 19, 21
+_OPSET_OF_FLOAT8 = 19
 _NARROW_OR_WIDE = (DataType.INT4, DataType.UINT4, DataType.INT16, DataType.UINT16)
 _STATIC_OPTIONS = frozenset(
     [
@@ -80,6 +82,7 @@ _OF_METHOD: Mapping[CalibrationMethod, Collection[str]] = {
     CalibrationMethod.MinMax: ("symmetric", "moving_average", "averaging_constant", "max_intermediate_outputs"),
     CalibrationMethod.Entropy: ("symmetric",),
     CalibrationMethod.Percentile: ("symmetric", "percentile"),
+    CalibrationMethod.Distribution: (),
 }
 
 
@@ -197,12 +200,12 @@ def quantize_static(
         op_types_to_quantize: operators; None for all that can be.
         per_channel: whether weights have a scale for each output channel.
         reduce_range: whether weights use 7 bits, for processors whose 8-bit products saturate.
-        activation_type: QInt8, QUInt8, QInt16 or QUInt16.
-        weight_type: one of these, QInt4 or QUInt4.
+        activation_type: QInt8, QUInt8, QInt16, QUInt16 or QFLOAT8E4M3FN.
+        weight_type: one of these, QInt4 or QUInt4; QFLOAT8E4M3FN for both or for none.
         nodes_to_quantize: names of the only nodes to quantize; None for all.
         nodes_to_exclude: names of nodes to leave in floats.
         use_external_data_format: whether weights go into a file beside `model_output`.
-        calibrate_method: how the range of a tensor follows from its values.
+        calibrate_method: how the range of a tensor follows from its values; Distribution for QFLOAT8E4M3FN, and only for it.
         calibration_providers: what the model runs on for that; None for the CPU.
         extra_options: ActivationSymmetric, WeightSymmetric, AddQDQPairToWeight, QuantizeBias, MinimumRealRange, MatMulConstBOnly,
             OpTypesToExcludeOutputQuantization, TensorQuantOverrides, and those of calibration: CalibTensorRangeSymmetric,
@@ -223,10 +226,17 @@ def quantize_static(
             " calibration_cache_path"
         )
 
+    if known is None and (calibrate_method is CalibrationMethod.Distribution) != (activation_type is QuantType.QFLOAT8E4M3FN):
+        raise InvalidArgument(
+            f"calibrate_method is Distribution for activations of QFLOAT8E4M3FN, and only for them; got {calibrate_method} and"
+            f" {activation_type}"
+        )
+
     def ranges_of(model: Model, plan: Plan, options: Mapping[str, Any]) -> TensorsData:
         if known is not None:
             return checked_ranges(known, plan, f"calibration cache {str(kept)!r}")
-        found = _ranges(model, plan, calibration_data_reader or (), calibrate_method, calibration_providers, options)
+        feeds = () if calibration_data_reader is None else calibration_data_reader
+        found = _ranges(model, plan, feeds, calibrate_method, calibration_providers, options)
         if kept is not None:
             save_tensors_data(found, kept)
         return found
@@ -263,6 +273,12 @@ def static_model(
     """Return what `quantize_static` writes; arguments and errors are its own, but for `ranges_of`, which finds the ranges."""
     if activation_type.dtype in (DataType.INT4, DataType.UINT4):
         raise InvalidArgument(f"activations have 8 or 16 bits, got {activation_type}")
+    are_floats = [kind is QuantType.QFLOAT8E4M3FN for kind in (activation_type, weight_type)]
+    if any(are_floats) and (not all(are_floats) or quant_format is not QuantFormat.QDQ or reduce_range):
+        raise InvalidArgument(
+            "QFLOAT8E4M3FN is for activations and weights alike, with QuantFormat.QDQ and without reduce_range; got"
+            f" {activation_type}, {weight_type}, {quant_format} and reduce_range={reduce_range}"
+        )
     options = _checked(extra_options, _STATIC_OPTIONS)
     operators = _operators(op_types_to_quantize, [*PRODUCTS, *sorted(MOVES | OTHERS)])
     model = prepared(model_input, optimizes=False, opset=_opset_for(activation_type, weight_type))
@@ -275,7 +291,7 @@ def static_model(
         frozenset(nodes_to_quantize or ()),
         frozenset(nodes_to_exclude or ()),
         constant_weights_only=bool(options.get("MatMulConstBOnly", False)),
-        quantizes_bias=bool(options.get("QuantizeBias", True)),
+        quantizes_bias=bool(options.get("QuantizeBias", True)) and not any(are_floats),
         without_outputs=options.get("OpTypesToExcludeOutputQuantization") or (),
     )
     overrides = read_overrides(options.get("TensorQuantOverrides"), model)
@@ -307,6 +323,8 @@ class _Rounding:
         return QdqChoice(self._activation, self._operand, self._weight, keeps_float_weights=keeps)
 
     def _activation(self, value: Value) -> Grid:
+        if self.activation_type is QuantType.QFLOAT8E4M3FN:
+            return self._spread(value)
         override = self.overrides.get(value.name, Override())
         low, high = self.ranges[value.name].range_value
         kind = np.float16 if value.dtype is DataType.FLOAT16 else np.float32
@@ -321,7 +339,16 @@ class _Rounding:
         except ValueError as error:
             raise InvalidArgument(f"tensor {value.name!r}: {error}") from error
 
+    def _spread(self, value: Value) -> Grid:
+        kind = np.float16 if value.dtype is DataType.FLOAT16 else np.float32
+        try:
+            return grid_of_spread(np.asarray(self.ranges[value.name].avg_std[1], kind))
+        except (AttributeError, ValueError) as error:
+            raise InvalidArgument(f"tensor {value.name!r}: {error}") from error
+
     def _operand(self, value: Value, array: Array) -> Grid:
+        if self.activation_type is QuantType.QFLOAT8E4M3FN:
+            return grid_of_weights(array, self.activation_type.dtype)
         low, high = (array.min(), array.max()) if array.size else (array.dtype.type(0),) * 2
         is_symmetric = bool(self.options.get("ActivationSymmetric", False))
         return grid_of_range(
@@ -380,6 +407,8 @@ def checked_ranges(known: Mapping[str, TensorData], plan: Plan, origin: str) -> 
 
 
 def _opset_for(*types: QuantType) -> int:
+    if QuantType.QFLOAT8E4M3FN in types:
+        return _OPSET_OF_FLOAT8
     return _OPSET_OF_MORE_TYPES if any(kind.dtype in _NARROW_OR_WIDE for kind in types) else _OLDEST_OPSET
 
 
