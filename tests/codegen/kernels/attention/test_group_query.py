@@ -47,26 +47,31 @@ def test_lengths_are_those_of_the_past_and_of_all(engine: Engine) -> None:
     for S, longest, expected in ((2, 9, [[1, 3], [7, 9]]), (9, 9, [[0, 3], [0, 9]])):
         pairs, status = np.full((2, 2), 7), np.zeros(1, np.int64)
         lengths, bound = np.array([2, 8], np.int32), np.array([longest])
-        call(engine, "lengths", [lengths, bound, pairs, status], [2, S, 20, 20, 20], 0, 1)
+        call(engine, "lengths", [lengths, bound, pairs, status], [2, S, 20, 20, 20, -1], 0, 1)
         assert (pairs.tolist(), int(status[0])) == (expected, 0)
 
 
 @pytest.mark.parametrize(
-    ("length", "bound", "P", "C", "positions"),
+    ("length", "bound", "P", "C", "positions", "biased"),
     [
-        (0, 9, 20, 20, 20),
-        (10, 9, 20, 20, 20),
-        (1, 9, 20, 20, 20),
-        (9, 9, 6, 20, 20),
-        (9, 9, 20, 8, 20),
-        (9, 9, 20, 20, 8),
-        (1, 1, 9, 9, 9),
+        (0, 9, 20, 20, 20, -1),
+        (10, 9, 20, 20, 20, -1),
+        (1, 9, 20, 20, 20, -1),
+        (9, 9, 6, 20, 20, -1),
+        (9, 9, 20, 8, 20, -1),
+        (9, 9, 20, 20, 8, -1),
+        (1, 1, 9, 9, 9, -1),
+        (9, 9, 20, 20, 20, 8),
+        (9, 9, 20, 20, 20, 10),
     ],
 )
-def test_a_length_that_does_not_fit_is_reported(engine: Engine, length: int, bound: int, P: int, C: int, positions: int) -> None:
+def test_a_length_that_does_not_fit_is_reported(
+    engine: Engine, length: int, bound: int, P: int, C: int, positions: int, biased: int
+) -> None:
     """Nothing is addressed by it."""
     pairs, status = np.full((1, 2), 7), np.zeros(1, np.int64)
-    call(engine, "lengths", [np.array([length - 1], np.int32), np.array([bound]), pairs, status], [1, 2, P, C, positions], 0, 1)
+    buffers = [np.array([length - 1], np.int32), np.array([bound]), pairs, status]
+    call(engine, "lengths", buffers, [1, 2, P, C, positions, biased], 0, 1)
     assert (pairs.tolist(), int(status[0])) == ([[0, 0]], 1)
 
 

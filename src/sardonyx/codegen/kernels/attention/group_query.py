@@ -40,17 +40,19 @@ class Rotation(enum.Enum):
 def write_lengths(module: Module, symbol: str, kinds: tuple[Type, Type]) -> None:
     """Write the kernel `symbol`: buffers lengths - 1 [B], the longest length [1], (past, total) [B][2], the status word.
 
-    Parameters: B, new rows S, rows of the past P, of the cache C, positions that there are angles for. A length that does not fit
-    these is reported, and both of its numbers are 0 then. Where the longest is S, it is a first run, and there is no past.
+    Parameters: B, new rows S, rows of the past P, of the cache C, positions that there are angles for, how many keys a bias is for,
+    which must be the longest length, or -1 without a bias. A length that does not fit these is reported, and both of its numbers
+    are 0 then. Where the longest is S, it is a first run, and there is no past.
     """
     with module.kernel(symbol) as b:
-        B, S, P, C, positions = (b.param(place) for place in range(5))
+        B, S, P, C, positions, biased = (b.param(place) for place in range(6))
         longest = b.buffer(1, kinds[1]).load().to(I64)
         with b.loop(b.begin, b.end), b.loop(0, B) as batch:
             total = b.buffer(0, kinds[0]).load(batch).to(I64) + 1
             past = b.select(longest.eq(S), b.const(I64, 0), total - S)
             end = past + S
             fits = (total > 0) & (total <= longest) & (longest >= S) & (past >= 0) & (past <= P) & (end <= C) & (end <= positions)
+            fits = fits & ((biased < 0) | biased.eq(longest))
             pair = b.buffer(2, I64).at(batch * 2)
             pair.store(b.select(fits, past, past.like(0)), PAST)
             pair.store(b.select(fits, total, total.like(0)), TOTAL)

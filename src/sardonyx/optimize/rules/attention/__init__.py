@@ -9,6 +9,7 @@ from sardonyx.optimize.rules.attention.expand_decoder_masked_attention import (
     EXPAND_DECODER_CROSS_ATTENTION,
     EXPAND_DECODER_SHARED_ATTENTION,
 )
+from sardonyx.optimize.rules.attention.expand_group_query import EXPAND_GROUP_QUERY
 from sardonyx.optimize.rules.attention.expand_multi_head_attention import (
     EXPAND_MULTI_HEAD_ATTENTION,
     EXPAND_MULTI_HEAD_ATTENTION_CACHE,
@@ -34,6 +35,7 @@ DECOMPOSITIONS: tuple[Rule, ...] = (
     EXPAND_DECODER_CROSS_ATTENTION,
     EXPAND_DECODER_CACHE_ATTENTION,
     EXPAND_DECODER_SHARED_ATTENTION,
+    EXPAND_GROUP_QUERY,
     EXPAND_MULTI_HEAD_ATTENTION,
     EXPAND_MULTI_HEAD_ATTENTION_CACHE,
     EXPAND_ROTARY_EMBEDDING,

@@ -25,7 +25,7 @@ from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.attention import AttentionSpec, Heads, attend, heads_of, rows_of
 from sardonyx.providers.cpu.kernels.attention_few import Few, Rows
-from sardonyx.providers.cpu.kernels.attention_mask import NO_WINDOW, seen_mask
+from sardonyx.providers.cpu.kernels.attention_mask import NO_WINDOW, check_mask, lower_mask, seen_mask
 from sardonyx.providers.cpu.kernels.attention_narrow import KINDS, narrow, type_of, widened
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, index_type, shape_of
@@ -35,12 +35,16 @@ from sardonyx.providers.cpu.strided import dense_strides
 
 _QUERY, _KEY, _VALUE, _PAST_KEY, _PAST_VALUE, _LENGTHS, _LONGEST, _COS, _SIN = range(9)
 """The inputs that are compiled with."""
-_SINK = 11
-"""And one behind positions and a bias, which are not."""
+_BIAS, _SINK = 10, 11
+"""And two behind positions, which are not."""
+
+_ANY = -1
+"""In place of how many keys a bias is for, where there is none."""
 
 _FAILURE = (
     "element {} of seqlens_k does not fit: it counts the rows of a sequence less 1, at least the new ones but for a first "
-    "run, at most total_sequence_length, and more than the new ones by no more than the past holds and than there are angles for"
+    "run, at most total_sequence_length, which is what attention_bias is for, and more than the new ones by no more than the past "
+    "holds and than there are angles for"
 )
 """The message where a length does not fit."""
 
@@ -93,6 +97,9 @@ def claim(node: Node) -> GroupQuerySpec | str:
     known = next((pair for pair in equal if isinstance(pair[0], int) and isinstance(pair[1], int)), None)
     if known is not None:
         return f"dimensions that do not fit, {known[0]} and {known[1]}: of queries, keys and values, caches, or lengths"
+    problem = _problem_of_bias(node, (q.batch, q.count, q.rows, caches[0][2]))
+    if problem is not None:
+        return problem
     kinds = index_type(given(node.inputs[_LENGTHS])), index_type(given(node.inputs[_LONGEST]))
     if isinstance(kinds[0], str) or isinstance(kinds[1], str):
         return "lengths of another type than int32 and int64"
@@ -130,8 +137,8 @@ def _problem_of(node: Node) -> str | None:
         return "queries or lengths are left out"
     if (node.input(_KEY) is None) != (node.input(_VALUE) is None):
         return "it has keys without values, or values without keys"
-    if any(node.input(index) is not None for index in range(_SIN + 1, len(node.inputs)) if index != _SINK):
-        return "positions, a bias, scales of caches or norms of rows"
+    if any(node.input(index) is not None for index in range(_SIN + 1, len(node.inputs)) if index not in (_BIAS, _SINK)):
+        return "positions, scales of caches or norms of rows"
     sinks = node.input(_SINK)
     if sinks is not None and sinks.shape != (MicrosoftAttention.of(node).heads,):
         return f"sinks of shape {sinks.shape}, which are to be one for each head"
@@ -156,6 +163,16 @@ def _problem_of(node: Node) -> str | None:
         return "its scores are asked for"
     pasts = [shape_of(given(node.inputs[index])) for index in (_PAST_KEY, _PAST_VALUE) if node.input(index) is not None]
     return "caches of other ranks than four" if any(len(shape) != 4 for shape in pasts) else None
+
+
+def _problem_of_bias(node: Node, scores: Shape) -> str | None:
+    """Return why a bias that is added to the scores (B, H, S, C) cannot be compiled, None where it can or there is none."""
+    bias = node.input(_BIAS)
+    if bias is None:
+        return None
+    if bias.dtype is not DataType.FLOAT or len(bias.shape or ()) != len(scores) or shape_of(bias)[-1] == 1:
+        return f"a bias of {bias.dtype} and shape {bias.shape}"
+    return check_mask(bias, scores, may_be_short=True)
 
 
 def _pairs(node: Node, q: Heads, rows: Sequence[Heads], past: Shape) -> tuple[tuple[Dim, Dim], ...]:
@@ -233,6 +250,8 @@ def lower(low: Lowering, group: Group, spec: GroupQuerySpec) -> None:
     operands = [_queries(low, group, spec, lengths), keys, values]
     pasts = [group.node.input(place) for place in (_PAST_KEY, _PAST_VALUE)]
     former = None if pasts[0] is None or pasts[1] is None else (low.of(pasts[0]), low.of(pasts[1]))
+    scores = q.batch, q.count, q.rows, spec.C
+    bias = lower_mask(low, group.node.input(_BIAS), scores, is_packed=True, may_be_short=True)
     few = Few(True, 0, former, spec.P, q.rows, lengths, spec.window, _sinks(low, group.node, spec), kind=kind)
     attend(
         low,
@@ -240,7 +259,7 @@ def lower(low: Lowering, group: Group, spec: GroupQuerySpec) -> None:
         call,
         operands,
         (wide, q.strides(dense_strides(wide.shape))),
-        seen_mask(low, group, (q.batch, q.count, q.rows, spec.C), spec.window, lengths),
+        seen_mask(low, group, scores, spec.window, lengths, bias),
         few,
     )
     if wide is not result:
@@ -260,7 +279,9 @@ def _lengths(low: Lowering, group: Group, spec: GroupQuerySpec) -> Buffer:
     sources = [low.of(given(group.node.inputs[index])) for index in (_LENGTHS, _LONGEST)]
     symbol = low.kernel(LengthsKernel(spec.kinds))
     positions = shape_of(given(group.node.inputs[_COS]))[0] if spec.half else spec.C
-    dims = (spec.q.batch, spec.q.rows, spec.P, spec.C, positions)
+    bias = group.node.input(_BIAS)
+    biased = _ANY if bias is None else shape_of(bias)[-1]
+    dims = (spec.q.batch, spec.q.rows, spec.P, spec.C, positions, biased)
     key = (symbol, *sources, *dims)
     if key not in low.shared:
         made = low.shared[key] = low.temporary(DataType.INT64, (spec.q.batch, 2))
