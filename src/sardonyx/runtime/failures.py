@@ -140,9 +140,12 @@ def check_copy(value: OnnxValue, shape: Shape | None, step: CopyStep) -> None:
 
 def _is_tensor(value: OnnxValue, wanted: TensorType) -> bool:
     """Return whether a value, which may be anything, is an array that `wanted` allows."""
-    if not isinstance(value, (np.ndarray, np.generic)) or not wanted.allows(value.shape):
+    if type(value) is not np.ndarray and not isinstance(value, (np.ndarray, np.generic)):
         return False
-    return value.dtype == wanted.dtype.numpy or (wanted.dtype is DataType.STRING and value.dtype.kind in "OSTU")
+    found, dtype = value.dtype, wanted.dtype.numpy
+    if found is not dtype and found != dtype and not (wanted.dtype is DataType.STRING and found.kind in "OSTU"):
+        return False
+    return wanted.allows(value.shape)
 
 
 def _is_device_tensor(value: OnnxValue, wanted: TensorType) -> bool:

@@ -30,7 +30,8 @@ def run_program(step: ProgramStep, sizes: BoundStep, frame: list[OnnxValue], are
             for index, (slot, spec, offset) in enumerate(zip(step.outputs, bound.outputs, sizes.offsets, strict=True))
         ]
         if bound.scratch_bytes:
-            scratch = memory.view(buffer, sizes.scratch_offset, DataType.UINT8, (bound.scratch_bytes,))
+            is_first = memory is HOST and not sizes.scratch_offset  # which needs no array of its own
+            scratch = buffer if is_first else memory.view(buffer, sizes.scratch_offset, DataType.UINT8, (bound.scratch_bytes,))
     except Exception as error:
         if memory.name != HOST.name:
             blame(error, step, f"get memory for its {step.part}")
@@ -50,7 +51,9 @@ def output_in(target: OnnxValue, sizes: BoundStep, index: int) -> OnnxValue:
     make, spec = sizes.makers[index], sizes.bound.outputs[index]
     if make is None or spec is None:
         return None
-    if target is None or target.shape != spec.shape or target.dtype != spec.dtype.numpy:
+    if target is None:
+        return make()
+    if target.shape != spec.shape or target.dtype != spec.dtype.numpy:
         return make()
     return target
 

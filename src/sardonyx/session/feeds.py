@@ -90,6 +90,8 @@ def select_outputs(names: Sequence[str] | None, known: Sequence[str], label: str
 
 def kept_names(names: Sequence[str] | None) -> Sequence[str] | None:
     """Return names of outputs in a form that can be read more than once."""
+    if names is None:
+        return None
     given: object = names
     return list(given) if isinstance(given, Iterator) else names
 
@@ -105,7 +107,12 @@ def _place_of(given: object, place: Mapping[str, int], known: Sequence[str], lab
 
 def with_inner_values(names: object, outputs: frozenset[str]) -> Sequence[str]:
     """Return the names that a run asks for, where they are in a collection and one of them is no output; else none."""
-    if not isinstance(names, Collection) or isinstance(names, (str, bytes)) or not all(isinstance(name, str) for name in names):
+    if (
+        names is None
+        or not isinstance(names, Collection)
+        or isinstance(names, (str, bytes))
+        or not all(isinstance(name, str) for name in names)
+    ):
         return ()
     return () if outputs.issuperset(names) else tuple(names)
 
@@ -178,6 +185,8 @@ def own_results(results: Sequence[OnnxValue], given: Iterable[OnnxValue]) -> lis
     """
     fed = list(given)
     taken = {id(_root(value)) for value in fed if isinstance(value, np.ndarray)}
+    if _are_owned(results, taken):
+        return list(results)
     if any(isinstance(value, (list, dict)) for value in fed):
         return [_own(value, taken) for value in results]
     return [value if _is_new_maps(value, taken) else _own(value, taken) for value in results]
@@ -201,6 +210,16 @@ def _sparse_of(dense: Array) -> SparseTensor:
 
 _OWN = 0x1 | 0x4 | 0x400
 """The flags of an array that is dense, owns its data and is writeable, as NumPy's C interface numbers them."""
+
+
+def _are_owned(results: Sequence[OnnxValue], taken: set[int]) -> bool:
+    """Return whether all results are the user's own as they are: what nearly every run makes, so it must take no time."""
+    found = set(taken)
+    for value in results:
+        if type(value) is not np.ndarray or value.flags.num & _OWN != _OWN:
+            return False
+        found.add(id(value))
+    return len(found) == len(results) + len(taken)
 
 
 def _own(value: OnnxValue, taken: set[int]) -> OnnxValue:
@@ -244,7 +263,10 @@ def _checked(value: Value, given: OnnxValue, label: str) -> OnnxValue:
 
 def _fits(kind: ValueType | None, array: Array) -> bool:
     """Return whether an array is of a type as it is: what nearly every feed is, so it must take no time."""
-    if type(kind) is not TensorType or kind.shape is None or array.dtype != kind.dtype.numpy or array.dtype.hasobject:
+    if type(kind) is not TensorType or kind.shape is None:
+        return False
+    wanted = kind.dtype.numpy
+    if wanted.hasobject or (array.dtype is not wanted and array.dtype != wanted):
         return False
     return kind.allows(array.shape)
 

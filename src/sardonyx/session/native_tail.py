@@ -17,6 +17,7 @@ from sardonyx.native_program import NativeProgram
 from sardonyx.runtime.executor import Executor
 from sardonyx.runtime.executors.sequential import OnlyProgram, SequentialExecutor, TailedProgram
 from sardonyx.session.native_run import KnownRuns, NativeRuns, Run, WrappedRuns
+from sardonyx.session.stepwise_run import StepwiseRuns
 
 if TYPE_CHECKING:
     from sardonyx.session.native_front import FrontedRuns
@@ -95,10 +96,11 @@ def runs_of(
     only = executor.only
     parts = executor.find_tailed() if only is None and len(set(outputs)) == len(outputs) else None
     head = only if parts is None else parts.head
+    if not is_recorded:
+        found = None if head is None else _known_runs(head, parts, inputs, defaults, outputs, None)
+        return StepwiseRuns.of(executor, inputs, defaults, outputs) if found is None else found
     if head is None:
         return None
-    if not is_recorded:
-        return _known_runs(head, parts, inputs, defaults, outputs, None)
     with without_fork():
         from sardonyx.session.profiling.recorded_runs import RecordedRuns, TimedCalls  # which few sessions need
 

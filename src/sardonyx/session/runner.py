@@ -32,8 +32,6 @@ __all__ = ["Runner"]
 
 _MOST_VARIANTS = 8
 """How many builds of its model a session keeps, besides the one of all outputs."""
-_AS_IT_IS = Variant()
-"""The model as its file says it."""
 
 
 class Runner:
@@ -161,9 +159,10 @@ class Runner:
         There is one for feeds that give one symbol two sizes, which some exporters' models need, one for runs in which sizes are 0
         that nothing was inferred for, and one for each set of values that a run asks for.
         """
-        wanted = Variant(self._symbols.hold(values), names, has_zero_sizes)
-        if wanted == _AS_IT_IS:
+        holds = self._symbols.hold(values)
+        if holds and names is None and not has_zero_sizes:
             return self.built.executor
+        wanted = Variant(holds, names, has_zero_sizes)
         with self._lock:
             built = self._variants.get(wanted)
             if built is None:

@@ -255,7 +255,7 @@ class StepTable:
 
     def set_bases(self, addresses: Sequence[int]) -> None:
         """Say where the bases 1, 2, … are, for the runs that follow."""
-        self._bases.pack_into(self._words.data, 8 * (BASES + 1), *addresses)
+        self._bases.pack_into(self._memory, 8 * (BASES + 1), *addresses)
 
     def attend(self, result: int, paused: Callable[[], object] | None, asked: Callable[[], object] | None) -> bool:
         """Call what a run that returned `result` waits for; return whether it is to go on, rather than has failed."""
@@ -280,7 +280,7 @@ class StepTable:
     def _adopt(self, words: _Words, old_address: int) -> None:
         """Take over words whose inner addresses are relative to `old_address`."""
         address = int(words.ctypes.data)
-        self._words, self.address = words, address
+        self._words, self._memory, self.address = words, words.data, address
         self.pointer = ctypes.c_void_p(address)
         for word in (BUFFERS, PARAMS):
             words[self._first_step + word : self._end : STEP_WORDS] += address - old_address

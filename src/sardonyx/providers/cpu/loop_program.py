@@ -97,7 +97,7 @@ class LoopProgram:
             results = _Results(self.loop, arrays, binding.capacity)
             asked = None if self.loop.is_exact else results.take_over
             run = self.program.execute(binding.bound, inputs, arrays, work.arena, asked, timed=timed)
-            return run._replace(results=results.finish())
+            return TimedRun(results.finish(), run.times, run.symbols)
         finally:
             binding.give_back(work)
 

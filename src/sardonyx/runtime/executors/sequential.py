@@ -169,7 +169,7 @@ class SequentialExecutor:
 
     def _run_segment(self, segment: Segment, frame: list[OnnxValue]) -> None:
         plan = self._plan
-        shapes = tuple(shape_of(frame[slot]) for slot in segment.entries)
+        shapes = tuple([shape_of(frame[slot]) for slot in segment.entries])
         binding = self._binder.find(segment, shapes)
         arenas = {name: self._pools[name].borrow(size) for name, size in binding.arena_bytes.items()}
         try:

@@ -27,10 +27,10 @@ from sardonyx.partition.profile import Profile, key_of_graph
 from sardonyx.partition.transfers import Stage, Transfer, entering_transfers, insert_transfers
 from sardonyx.provider import Provider
 from sardonyx.session.function_bodies import expand
-from sardonyx.session.layout_steps import layout_watch
 from sardonyx.session.memory.limits import accountant_for
 from sardonyx.session.placement.node_streams import split_streams
 from sardonyx.session.settings.settings import Settings
+from sardonyx.session.stages.layout_steps import layout_watch
 from sardonyx.session.stages.owned_model import OwnedModel
 from sardonyx.session.stages.prepare import Prepared
 from sardonyx.session.stages.provider_list import ProviderList
