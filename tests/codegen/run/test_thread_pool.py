@@ -112,6 +112,19 @@ def test_sleeping_workers_are_woken(engine: Engine, driver: Driver) -> None:
     assert (counts == 10).all()
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not tell on which processors a thread may run")
+def test_waking_a_worker_leaves_it_the_processors_that_it_had(engine: Engine, driver: Driver) -> None:
+    """The caller's processor is forbidden to a worker only while it is woken."""
+    call = driver.prepare(_table(engine, np.zeros(4, np.int64), 2, threads=2, kernel="linger", turns=20_000))
+    call()
+    workers = [thread.native_id for thread in threading.enumerate() if thread.name.startswith("sardonyx-")]
+    before = [os.sched_getaffinity(worker) for worker in workers if worker is not None]
+    for _ in range(5):
+        time.sleep(0.02)
+        call()
+    assert [os.sched_getaffinity(worker) for worker in workers if worker is not None] == before
+
+
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_the_child_of_a_fork_has_its_own_workers(engine: Engine, driver: Driver) -> None:

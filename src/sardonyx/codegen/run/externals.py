@@ -19,6 +19,7 @@ PROVIDED = frozenset(
         *(f"{name}f" for name in ("ceil", "floor", "fmod", "trunc")),
         *("memcpy", "memmove", "memset"),
         *("clock_gettime", "pthread_self", "sched_yield", "syscall", "usleep"),
+        *("sched_getaffinity", "sched_getcpu", "sched_setaffinity"),
     ]
 )
 """What every process has: functions of C99 for numbers and for memory, those by which the thread pool waits, and a clock."""

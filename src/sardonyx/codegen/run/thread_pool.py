@@ -14,6 +14,10 @@ up to the end, waits for the chunks that were taken, and returns the first task 
 Workers spin for a new generation, longer while a run is on, then sleep on the generation in the kernel (futex). The thread that
 runs a step takes chunks like the others. Only one run has the pool at a time; whoever finds it taken works alone.
 
+A system may wake a thread on the processor of its waker though others are idle (Linux does in virtual machines: a processor that
+has halted looks taken), and moves it milliseconds later. So a sleeping worker is woken while the caller's processor is forbidden
+to it, which is undone at once.
+
 Threads are started when first needed, forgotten after a fork (the child starts its own) and ended when Python ends.
 """
 
@@ -46,6 +50,9 @@ __all__ = ["MAIN_THREAD", "MOST_TASKS", "PoolCode", "ThreadPool", "shared_pool",
 TICKET, STOP, REGION, DONE, SLEEPERS, OWNER, ACTIVE = (8 * line for line in range(7))
 """Where the words of the pool are, one to a cache line of eight words."""
 
+ASLEEP = 8 * 7
+"""From here on a word of each of the first workers: its thread's number in the system while it sleeps, else 0."""
+
 KERNEL, BUFFERS, PARAMS, BEGIN, TASKS, CHUNK, WORKERS, CONTROL = range(REGION, REGION + 8)
 """The arguments of a region: what to call, with what, on tasks from where on and how many, in chunks of how many, by whom.
 
@@ -55,13 +62,18 @@ The last one is the caller's control word of floating-point numbers, under which
 MAIN_THREAD = ACTIVE + 1
 """The thread that hears signals: what `pthread_self` returns in it."""
 
-_POOL_WORDS = 8 * 7
+_APART = 64
+"""How many workers are kept off the caller's processor when they are woken."""
+_POOL_WORDS = ASLEEP + _APART
 MOST_TASKS = 1 << 31
 """Of one region: the ticket has 32 bits for them."""
 _SPINS_IDLE, _SPINS_ACTIVE, _SPINS_YIELD = 2_000, 40_000, 4_000
 _CHUNKS_PER_THREAD = 4
 _FUTEX_CALL = {"x86_64": 202, "aarch64": 98, "arm64": 98}
-_FUTEX_WAIT, _FUTEX_WAKE = 128, 129  # of memory that no other process sees
+_GETTID_CALL = {"x86_64": 186, "aarch64": 178, "arm64": 178}
+_FUTEX_WAIT, _FUTEX_WAKE = 128 + 9, 128 + 10  # of memory that no other process sees, for some of the sleepers (a set of 32 bits)
+_ALL = (1 << 32) - 1
+_PROCESSORS = 1024  # of C's cpu_set_t
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +94,7 @@ class PoolCode:
 def write_pool(module: Module, pace: Pace) -> PoolCode:
     """Write the native side of the pool; exports `pool_worker` (pool, index) and `pool_stop` (pool) -> bool."""
     take_chunk = _write_take_chunk(module)
-    drain, publish = _write_drain(module, take_chunk), _write_publish(module)
+    drain, publish = _write_drain(module, take_chunk), _write_publish(module, _write_wake_apart(module))
     take, leave = _write_take(module), _write_leave(module)
     _write_worker(module, drain)
     _write_stop(module, take, publish)
@@ -150,7 +162,7 @@ def _write_close(module: Module) -> Function:
     return b
 
 
-def _write_publish(module: Module) -> Function:
+def _write_publish(module: Module, wake_apart: Function) -> Function:
     """Open the next generation and wake up to `sleepers` workers. The ticket is odd before: the arguments have been written."""
     with module.function("pool_publish", Address(I64, unique=False), I64) as b:
         pool, wanted = b.addresses[0], b.arguments[0]
@@ -158,8 +170,47 @@ def _write_publish(module: Module) -> Function:
         b.atomic_store(pool.at(TICKET), generation << 32, "seq_cst")
         asleep = b.atomic_load(pool.at(SLEEPERS), "seq_cst")
         with b.when((asleep > 0) & (wanted > 0)):
-            _wake(b, pool, wanted)
+            b.call(wake_apart, pool, wanted)
     return b
+
+
+def _write_wake_apart(module: Module) -> Function:
+    """Write (pool, wanted): wake up to `wanted` workers, on other processors than the caller's where they may run on others."""
+    with module.function("pool_wake_apart", Address(I64, unique=False), I64) as b:
+        pool, wanted = b.addresses[0], b.arguments[0]
+        rest = b.variable(wanted)
+        if _number(b.target, _GETTID_CALL) is not None:
+            allowed, others = b.stack(I64, _PROCESSORS // 64), b.stack(I64, _PROCESSORS // 64)
+            size, here = b.const(I64, _PROCESSORS // 8), b.intrinsic("sched_getcpu", I32, []).to(I64)
+            with b.loop(0, b.min(wanted, b.const(I64, _APART))) as index:
+                thread = b.atomic_load(pool.at(index + ASLEEP)).to(I32)
+                with (
+                    b.when(thread.ne(0) & (here >= 0)),
+                    b.when(_affinity(b, "get", thread, size, allowed)),
+                    b.when(_leave_out(b, allowed, here, others).ne(0)),
+                    b.when(_affinity(b, "set", thread, size, others)),
+                ):
+                    _wake(b, pool, b.const(I64, 1), b.const(I64, 1) << (index & 31))
+                    _affinity(b, "set", thread, size, allowed)
+                    rest.add(-1)
+        _wake(b, pool, rest.value, b.const(I64, _ALL))
+    return b
+
+
+def _affinity(b: Function, verb: str, thread: Register, size: Register, processors: Pointer) -> Register:
+    """Get or set the processors on which a thread may run; returns whether that succeeded."""
+    return b.intrinsic(f"sched_{verb}affinity", I32, [thread, size, processors]).eq(0)
+
+
+def _leave_out(b: Function, allowed: Pointer, here: Register, others: Pointer) -> Register:
+    """Write the processors of `allowed` without `here` to `others`; returns 0 where none is left."""
+    left = b.variable(b.const(I64, 0))
+    with b.loop(0, _PROCESSORS // 64) as part:
+        bit = b.select((here >> 6).eq(part), b.const(I64, 1) << (here & 63), 0)
+        rest = allowed.load(part) & ~bit
+        others.store(rest, part)
+        left.set(left.value | rest)
+    return left.value
 
 
 def _write_worker(module: Module, drain: Function) -> None:
@@ -167,8 +218,10 @@ def _write_worker(module: Module, drain: Function) -> None:
     with module.function("pool_worker", Address(I64, unique=False), I64, export=True) as b:
         pool, index = b.addresses[0], b.arguments[0]
         seen = b.variable(b.const(I64, -1))
+        gettid = _number(b.target, _GETTID_CALL)
+        thread = b.const(I64, 0) if gettid is None else _system_call(b, [b.const(I64, gettid), *_zeros(b, 6)])
         with b.repeat() as living:
-            _wait_for_generation(b, pool, seen.value)
+            _wait_for_generation(b, pool, seen.value, index, thread)
             seen.set(b.atomic_load(pool.at(TICKET), "acquire") >> 32)
             living.stop_if(b.atomic_load(pool.at(STOP), "acquire").ne(0))
             with b.when((seen.value & 1).eq(0) & (index < b.atomic_load(pool.at(WORKERS)))):
@@ -176,8 +229,8 @@ def _write_worker(module: Module, drain: Function) -> None:
                 b.call(drain, pool, seen.value)
 
 
-def _wait_for_generation(b: Function, pool: Pointer, seen: Register) -> None:
-    """Spin, then sleep, until there is an even generation other than `seen`."""
+def _wait_for_generation(b: Function, pool: Pointer, seen: Register, index: Register, thread: Register) -> None:
+    """Let worker `index` spin, then sleep, until there is an even generation other than `seen`."""
     spins = b.variable(b.const(I64, 0))
     with b.repeat() as waiting:
         generation = b.atomic_load(pool.at(TICKET), "acquire") >> 32
@@ -187,7 +240,11 @@ def _wait_for_generation(b: Function, pool: Pointer, seen: Register) -> None:
         active = b.atomic_load(pool.at(ACTIVE)).ne(0)
         with b.when(spins.value > b.select(active, b.const(I64, _SPINS_ACTIVE), _SPINS_IDLE)):
             b.atomic_add(pool.at(SLEEPERS), 1, "seq_cst")
-            _sleep(b, pool, seen)
+            with b.when(index < _APART):
+                b.atomic_store(pool.at(index + ASLEEP), thread, "seq_cst")
+            _sleep(b, pool, seen, index)
+            with b.when(index < _APART):
+                b.atomic_store(pool.at(index + ASLEEP), 0)
             b.atomic_add(pool.at(SLEEPERS), -1, "seq_cst")
             spins.set(0)
 
@@ -262,23 +319,26 @@ def _write_stop(module: Module, take: Function, publish: Function) -> None:
         b.give(b.const(I32, 1))
 
 
-def _sleep(b: Function, pool: Pointer, seen: Register) -> None:
-    """Sleep while the generation is `seen`, or a moment where the system has no futex."""
-    call = _futex_number(b.target)
+def _sleep(b: Function, pool: Pointer, seen: Register, index: Register) -> None:
+    """Let worker `index` sleep while the generation is `seen`, or a moment where the system has no futex."""
+    call = _number(b.target, _FUTEX_CALL)
     if call is None:
         b.intrinsic("usleep", I32, [b.const(I32, 100)])
         return
-    _system_call(b, [b.const(I64, call), _generation(pool), b.const(I64, _FUTEX_WAIT), seen.to(U32).to(I64), *_zeros(b, 3)])
+    seen, bit = seen.to(U32).to(I64), b.const(I64, 1) << (index & 31)
+    _system_call(b, [b.const(I64, call), _generation(pool), b.const(I64, _FUTEX_WAIT), seen, *_zeros(b, 2), bit])
 
 
-def _wake(b: Function, pool: Pointer, count: Register) -> None:
-    call = _futex_number(b.target)
+def _wake(b: Function, pool: Pointer, count: Register, bits: Register) -> None:
+    """Wake up to `count` workers of those whose index modulo 32 is one of `bits`."""
+    call = _number(b.target, _FUTEX_CALL)
     if call is not None:
-        _system_call(b, [b.const(I64, call), _generation(pool), b.const(I64, _FUTEX_WAKE), count, *_zeros(b, 3)])
+        _system_call(b, [b.const(I64, call), _generation(pool), b.const(I64, _FUTEX_WAKE), count, *_zeros(b, 2), bits])
 
 
-def _futex_number(target: Target) -> int | None:
-    return _FUTEX_CALL.get(target.triple.partition("-")[0]) if "linux" in target.triple else None
+def _number(target: Target, calls: dict[str, int]) -> int | None:
+    """Return the number of a system call on Linux."""
+    return calls.get(target.triple.partition("-")[0]) if "linux" in target.triple else None
 
 
 def _generation(pool: Pointer) -> Register:
