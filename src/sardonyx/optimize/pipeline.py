@@ -39,6 +39,7 @@ from sardonyx.optimize.passes.override_dimensions import OverrideDimensions
 from sardonyx.optimize.passes.pack_query_projections import PACK_QUERY_PROJECTIONS
 from sardonyx.optimize.passes.pick_past_rows import PICK_PAST_ROWS
 from sardonyx.optimize.passes.rank_next_tokens import RANK_NEXT_TOKENS
+from sardonyx.optimize.passes.score_last_place import SCORE_LAST_PLACE
 from sardonyx.optimize.passes.simplify_reshapes import SIMPLIFY_RESHAPES
 from sardonyx.optimize.passes.split_parts import SPLIT_PARTS
 from sardonyx.optimize.passes.store_weights_as_uint8 import STORE_WEIGHTS_AS_UINT8
@@ -79,6 +80,7 @@ PASSES: dict[Level, tuple[Pass, ...]] = {
         SIMPLIFY_RESHAPES,
         ELIMINATE_COMMON_SUBEXPRESSIONS,
         SPLIT_PARTS,
+        SCORE_LAST_PLACE,
         RANK_NEXT_TOKENS,
         PICK_PAST_ROWS,
     ),
