@@ -42,7 +42,7 @@ def test_a_list_becomes_values(kind: Kind[Any], text: str, value: object) -> Non
         (SHAPES, "x:[]", r"got 'x:\[\]'"),
         (LAYERS, "cpu", r"key is a list of DEVICE\(TEXT, TEXT\), separated by semicolons, got 'cpu'"),
         (LAYERS, "cpu(a); gpu(a)", "the layer 'a' is assigned twice, to cpu and gpu"),
-        (LEVEL, "most", "key is 0, 1, 2, 3, 99 or one of ORT_DISABLE_ALL, .* got 'most'"),
+        (LEVEL, "most", "key is 0, 1, 2, 3, 99 or one of \"disable_all\", .* got 'most'"),
         (LEVEL, "4", "got '4'"),
         (PINS, "Conv", "a placement is OPERATOR=PROVIDER, .* got 'Conv'"),
     ],

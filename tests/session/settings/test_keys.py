@@ -41,7 +41,7 @@ def test_each_default_can_be_read() -> None:
 
 
 def test_no_key_is_written_elsewhere() -> None:
-    """Readers take settings; what a model's format brings is added to the entries, where the user has set none."""
+    """Readers take settings; what a model's format or package brings is added to the entries, where the user has set none."""
     folder = Path(keys.__file__).parents[2]
     readers = [path.name for path in folder.rglob("*.py") if ".session_config_entries" in path.read_text(encoding="utf-8")]
-    assert sorted(readers) == ["format_options.py", "settings.py"]
+    assert sorted(readers) == ["context.py", "format_options.py", "settings.py"]

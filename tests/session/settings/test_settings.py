@@ -62,13 +62,14 @@ def test_entries_say_what_properties_say() -> None:
 @pytest.mark.parametrize(
     ("key", "text", "message"),
     [
-        ("session.graph_optimization_level", "most", "is 0, 1, 2, 3, 99 or one of ORT_DISABLE_ALL"),
+        ("session.graph_optimization_level", "most", 'is 0, 1, 2, 3, 99 or one of "disable_all"'),
         ("optimization.constant_folding_max_output_size_in_bytes", "1 MB", "is a number of bytes, got '1 MB'"),
         ("optimization.constant_folding_max_seconds", "soon", "is a number of seconds, got 'soon'"),
         ("session.graph_optimizations_loop_level", "3", 'is "0", "1" or "2", got \'3\''),
         ("optimization.failure", "ignore", 'is "error" or "skip", got \'ignore\''),
         ("session.executor", "fast", 'session.executor is "sequential", "dataflow" or "parallel", got \'fast\''),
-        ("session.execution_mode", "ORT_PARALLEL", 'session.execution_mode is "sequential" or "parallel", got \'ORT_PARALLEL\''),
+        ("session.execution_mode", "both", 'session.execution_mode is "sequential" or "parallel", got \'both\''),
+        ("session.use_per_session_threads", "no", 'is "0" or "1", "false" or "true", got \'no\''),
         ("session.intra_op_num_threads", "-1", "session.intra_op_num_threads is a number of at least 0, got '-1'"),
     ],
 )
@@ -95,6 +96,28 @@ def test_properties_that_say_nothing_are_refused(name: str, value: Any, message:
     setattr(options, name, value)
     with pytest.raises(InvalidArgument, match=message):
         read_settings(options)
+
+
+def test_levels_are_told_as_numbers_and_by_onnxruntimes_words() -> None:
+    """In any case; the names of the enumeration are read too."""
+    texts = {
+        "2": 2,
+        "enable_extended": 2,
+        "ENABLE_Basic": 1,
+        "disable_all": 0,
+        "enable_layout": 3,
+        "enable_all": 99,
+        "ORT_ENABLE_ALL": 99,
+    }
+    for text, level in texts.items():
+        assert read_settings(options_of(session__graph_optimization_level=text)).optimize.level == level
+
+
+def test_modes_and_truths_are_told_by_onnxruntimes_words() -> None:
+    """With or without a prefix, in any case."""
+    assert _executor(ExecutionMode.ORT_SEQUENTIAL, session__execution_mode="ORT_PARALLEL") == "parallel"
+    assert _executor(ExecutionMode.ORT_PARALLEL, session__execution_mode="ort_sequential") == "sequential"
+    assert read_settings(options_of(session__use_per_session_threads="True")).execution.intra_op_threads == 0
 
 
 def _executor(mode: ExecutionMode, **entries: str) -> str:

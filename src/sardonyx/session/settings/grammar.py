@@ -16,7 +16,7 @@ from sardonyx.option import Kind, Unfit
 from sardonyx.partition.pins import parse_pins
 from sardonyx.session.enums import GraphOptimizationLevel
 
-__all__ = ["AFFINITY", "DEVICES", "LAYERS", "LEVEL", "LIMIT", "LIMITS", "PINS", "SHAPES", "Limit", "read_limit"]
+__all__ = ["AFFINITY", "DEVICES", "LAYERS", "LEVEL", "LIMIT", "LIMITS", "MODE", "PINS", "SHAPES", "YES", "Limit", "read_limit"]
 
 _LIMIT = re.compile(r"(\d*)\s*(?:,(.*))?", re.ASCII)
 _SHAPE = re.compile(r"(.+):\s*\[([\d\s,]*)\]", re.ASCII)
@@ -115,10 +115,24 @@ def _processors(text: str) -> frozenset[int]:
 
 
 def _level(text: str) -> int:
-    by_text = {name: level for level in GraphOptimizationLevel for name in (level.name, str(level.value))}
-    if text not in by_text:
+    """Return the number that a level's number, its name, or the name without its prefix in any case stands for."""
+    for level in GraphOptimizationLevel:
+        if text in (level.name, str(level.value)) or f"ort_{text.lower()}" == level.name.lower():
+            return int(level)
+    raise Unfit(text)
+
+
+def _mode(text: str) -> str:
+    found = text.lower().removeprefix("ort_")
+    if found not in ("sequential", "parallel"):
         raise Unfit(text)
-    return int(by_text[text])
+    return found
+
+
+def _yes(text: str) -> bool:
+    if text.lower() not in ("0", "1", "false", "true"):
+        raise Unfit(text)
+    return text.lower() in ("1", "true")
 
 
 def _parts(text: str) -> list[str]:
@@ -131,5 +145,7 @@ SHAPES = Kind("a list NAME:[SIZE,SIZE]; ... with sizes from 1 on", _shapes)
 LAYERS = Kind("a list of DEVICE(TEXT, TEXT), separated by semicolons", _layers)
 AFFINITY = Kind('a list "1,2;3-5" for the threads in order, with processors counted from 1', _affinities)
 DEVICES = Kind('a list of devices with numbers, such as "cpu:0"', _devices)
-LEVEL = Kind(f"0, 1, 2, 3, 99 or one of {', '.join(level.name for level in GraphOptimizationLevel)}", _level)
+LEVEL = Kind('0, 1, 2, 3, 99 or one of "disable_all", "enable_basic", "enable_extended", "enable_layout", "enable_all"', _level)
+MODE = Kind('"sequential" or "parallel"', _mode)
+YES = Kind('"0" or "1", "false" or "true"', _yes)
 PINS = Kind("a list WHAT=PROVIDER; ...", lambda text: parse_pins(_parts(text)))

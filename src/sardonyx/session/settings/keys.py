@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from sardonyx.option import COUNT, FLAG, NAMES, PATH, SECONDS, SIZE_BYTES, TEXT, Option, choice
 from sardonyx.partition.pins import Pins
-from sardonyx.session.settings.grammar import AFFINITY, DEVICES, LAYERS, LEVEL, LIMIT, LIMITS, PINS, SHAPES, Limit
+from sardonyx.session.settings.grammar import AFFINITY, DEVICES, LAYERS, LEVEL, LIMIT, LIMITS, MODE, PINS, SHAPES, YES, Limit
 
 __all__ = ["KEYS", "KEYS_OF_RUNS", "OPTIMIZER_FLAGS"]
 
@@ -156,13 +156,13 @@ MEMORY_STATS = Option(
 EXECUTOR = Option(
     "session.executor", choice("sequential", "dataflow", "parallel"), "", "the executor, above what `execution_mode` says"
 )
-EXECUTION_MODE = Option("session.execution_mode", choice("sequential", "parallel"), "", "`execution_mode`, which it stands above")
+EXECUTION_MODE = Option("session.execution_mode", MODE, "", "`execution_mode`, which it stands above")
 INTRA_THREADS = Option("session.intra_op_num_threads", COUNT, 0, "`intra_op_num_threads`")
 INTER_THREADS = Option("session.inter_op_num_threads", COUNT, 0, "`inter_op_num_threads`")
 LOG_SEVERITY = Option("session.log_severity_level", choice("-1", "0", "1", "2", "3", "4"), "-1", "`log_severity_level`")
 LOG_ID = Option("session.log_id", TEXT, "", "`logid`")
-OWN_THREADS = Option("session.use_per_session_threads", FLAG, True, "`use_per_session_threads`")
-PROFILING = Option("session.enable_profiling", FLAG, False, "`enable_profiling`")
+OWN_THREADS = Option("session.use_per_session_threads", YES, True, "`use_per_session_threads`")
+PROFILING = Option("session.enable_profiling", TEXT, "", "`enable_profiling` with this `profile_file_prefix`")
 
 CONTEXT_ENABLE = Option("ep.context_enable", FLAG, False, "write a model whose partitions are compiled already")
 CONTEXT_PATH = Option(

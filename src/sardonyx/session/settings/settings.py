@@ -390,7 +390,7 @@ def _execution(options: SessionOptions, entries: Mapping[str, str]) -> Execution
         warn_of_order()
     intra_op, inter_op = _thread_counts(options, entries)
     mode = "parallel" if options.execution_mode == ExecutionMode.ORT_PARALLEL else "sequential"
-    profiles = options.enable_profiling or keys.PROFILING.read(entries)
+    prefix = str(options.profile_file_prefix) if options.enable_profiling else keys.PROFILING.read(entries) or None
     return ExecutionSettings(
         executor=keys.EXECUTOR.read(entries) or keys.EXECUTION_MODE.read(entries) or mode,
         intra_op_threads=intra_op,
@@ -399,7 +399,7 @@ def _execution(options: SessionOptions, entries: Mapping[str, str]) -> Execution
         float32_precision=keys.PRECISION.read(entries),
         affinities=_affinities(entries, intra_op),
         shares_arenas=keys.SHARED_ARENA.read(entries),
-        profile_prefix=str(options.profile_file_prefix) if profiles else None,
+        profile_prefix=prefix,
     )
 
 
