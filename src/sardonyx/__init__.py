@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from sardonyx.custom_ops.function import PythonOperator, op
     from sardonyx.custom_ops.registered import register_operator, registered_operators, unregister_operator
     from sardonyx.formats.registry import register_format, registered_formats, unregister_format
+    from sardonyx.model_packages.context import ModelPackageComponentContext, ModelPackageContext, ModelPackageOptions
+    from sardonyx.model_packages.package import ModelPackage, ModelPackageWriteMode
     from sardonyx.session.adapters import AdapterFormat, LoraAdapter
     from sardonyx.session.context.compatibility import (
         get_compatibility_info_from_model,
@@ -120,6 +122,11 @@ __all__ = [
     "ModelLoadTimedOut",
     "ModelLoaded",
     "ModelMetadata",
+    "ModelPackage",
+    "ModelPackageComponentContext",
+    "ModelPackageContext",
+    "ModelPackageOptions",
+    "ModelPackageWriteMode",
     "ModelRequiresCompilation",
     "NoModel",
     "NoSuchFile",
@@ -201,13 +208,15 @@ __all__ = [
 ]
 
 __version__ = get_version_string()
-"""The version of onnxruntime's API, and after a plus sign that of sardonyx, such as 1.31.0+sardonyx.0.1.0."""
+"""The version of onnxruntime's API, and after a plus sign that of sardonyx, such as 1.32.0+sardonyx.0.1.0."""
 
 _LATER: dict[str, tuple[str, ...]] = {
     "custom_ops.expression": ("expression_op",),
     "custom_ops.function": ("PythonOperator", "op"),
     "custom_ops.registered": ("register_operator", "registered_operators", "unregister_operator"),
     "formats.registry": ("register_format", "registered_formats", "unregister_format"),
+    "model_packages.context": ("ModelPackageComponentContext", "ModelPackageContext", "ModelPackageOptions"),
+    "model_packages.package": ("ModelPackage", "ModelPackageWriteMode"),
     "session.adapters": ("AdapterFormat", "LoraAdapter"),
     "session.context.compatibility": (
         "get_compatibility_info_from_model",
