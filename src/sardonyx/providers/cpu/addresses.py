@@ -13,8 +13,8 @@ __all__ = ["address_of"]
 _DATA_OFFSET = object.__basicsize__
 """`PyArrayObject_fields` begins with the object's header and the pointer `data`, which is part of NumPy's stable C interface."""
 
-_MEMORY = (ctypes.c_int64 * (1 << 44)).from_address(0)
-"""All addresses that a process may have, to read the words of objects; those are aligned."""
+_MEMORY = (ctypes.c_int64 * (1 << 59)).from_address(0)
+"""All addresses below 2**62, to read the words of objects; those are aligned, and begin above 2**47 on some processors."""
 
 
 def _by_field(array: Array) -> int:
