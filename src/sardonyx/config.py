@@ -245,4 +245,5 @@ def environment_with_cache(folder: Path) -> dict[str, str]:
 def settings_in_force() -> dict[str, str]:
     """Return the variables of this package that are set, and those by which other packages of the process choose their threads."""
     others = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_CORETYPE")
-    return {name: os.environ[name] for name in sorted(os.environ) if name.startswith("SARDONYX_") or name in others}
+    names = sorted([name for name in os.environ if name.startswith("SARDONYX_") or name in others])
+    return {name: os.environ[name] for name in names}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -189,3 +190,33 @@ def test_options_can_be_referred_to_weakly() -> None:
     """As those of onnxruntime; copies can, too."""
     for options in (SessionOptions(), SessionOptions().copy(), RunOptions()):
         assert weakref.ref(options)() is options
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda options: options.add_session_config_entry("session.intra_op_num_threads", "2"),
+        lambda options: options.add_initializer("w", np.zeros(1, np.float32)),
+        lambda options: options.place("Conv", "CPUExecutionProvider"),
+        lambda options: options.add_free_dimension_override_by_name("n", 2),
+        lambda options: setattr(options, "placement_file", "placement.toml"),
+        lambda options: setattr(options, "use_per_session_threads", False),
+        lambda options: options.set_ep_context_data_read_func(lambda name, buffer: None, 1),
+    ],
+)
+def test_options_with_more_than_numbers_and_texts_are_not_plain(change: Callable[[SessionOptions], object]) -> None:
+    """Entries, arrays, placements, files, and what depends on the process have no plain values."""
+    options = SessionOptions()
+    assert options.plain_values() is not None
+    change(options)
+    assert options.plain_values() is None
+
+
+def test_plain_values_are_all_that_plain_options_say() -> None:
+    """Options that are made of them have them too."""
+    options = SessionOptions()
+    options.intra_op_num_threads, options.verify, options.logid = 2, True, "here"
+    values = options.plain_values()
+    assert values is not None
+    made = SessionOptions.of_plain_values(values)
+    assert (made.intra_op_num_threads, made.verify, made.logid, made.plain_values()) == (2, True, "here", values)

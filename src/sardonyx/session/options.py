@@ -131,6 +131,25 @@ class SessionOptions(ConfigEntries):
             object.__setattr__(made, name, value.copy() if isinstance(value, (dict, list)) else value)  # checked when it was set
         return made
 
+    def plain_values(self) -> tuple[object, ...] | None:
+        """Return all that these options say of a session's settings, where this is numbers and texts; None where it is more.
+
+        Options with config entries, or with what depends on the process or on a file, say more.
+        """
+        if any(getattr(self, name) for name in _COLLECTIONS) or self.placement_file or not self.use_per_session_threads:
+            return None
+        if self.execution_order != ExecutionOrder.DEFAULT or self.context_output != _NO_OUTPUT or self._context_reader != (None, 0):
+            return None
+        return tuple([getattr(self, name) for name in _PLAIN])
+
+    @classmethod
+    def of_plain_values(cls, values: tuple[object, ...]) -> SessionOptions:
+        """Return options that say what `plain_values` returned of others."""
+        made = cls()
+        for name, value in zip(_PLAIN, values, strict=True):
+            setattr(made, name, value)
+        return made
+
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Set a named text option, which `docs/options.md` lists; warns of one that has no effect.
 
@@ -396,6 +415,28 @@ class SessionOptions(ConfigEntries):
 
 def _load_canceled() -> ModelLoadCanceled:
     return ModelLoadCanceled("loading was cancelled: SessionOptions.set_load_cancellation_flag(True) was called")
+
+
+_NO_OUTPUT = ContextOutput()
+_COLLECTIONS = (
+    "_custom_ops",
+    "_dimensions_by_denotation",
+    "_dimensions_by_name",
+    "_entries",
+    "_external_files",
+    "_initializers",
+    "_passes",
+    "_placements",
+    "_rules",
+)
+_ELSEWHERE = ("_providers", "_device_choice", "_has_policy", "_load_flag", "load_timeout_ms")
+"""What providers and the load are asked for by, which is no part of the settings."""
+_PLAIN = tuple(
+    name
+    for name in SessionOptions.__slots__
+    if name not in (*_COLLECTIONS, *_ELSEWHERE, "_context_reader", "context_output", "execution_order", "placement_file")
+)
+"""The options that are numbers and texts."""
 
 
 def _load_timed_out(timeout_ms: float) -> ModelLoadTimedOut:

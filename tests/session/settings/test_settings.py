@@ -235,3 +235,16 @@ def test_a_negative_number_of_threads_leaves_it_open() -> None:
     options.intra_op_num_threads = -1
     found, plain = read_settings(options), read_settings(SessionOptions())
     assert found == plain
+
+
+def test_sessions_of_equal_plain_options_have_the_same_settings() -> None:
+    """So that nothing is read of them twice; with another number of threads, or an entry, they are others."""
+    first, second = (settings_of() for _ in range(2))
+    assert first is second
+    options = SessionOptions()
+    options.intra_op_num_threads = 3
+    assert read_settings(options).execution.intra_op_threads == 3
+    assert read_settings(options) is read_settings(options.copy())
+    options.add_session_config_entry("session.executor", "dataflow")
+    assert read_settings(options).execution.executor == "dataflow"
+    assert read_settings(SessionOptions(), verify=True).optimize.verify

@@ -60,6 +60,9 @@ class RemembersClaims(Protocol):
         """Return a claim of the same nodes with what was noted of it; raises EPFail where the nodes cannot be claimed so."""
 
 
+_TEXTS: dict[int, tuple[Settings, str]] = {}
+"""Identity of settings -> these, so that it stays theirs, and their text: sessions of equal plain options have the same ones."""
+_MOST_TEXTS = 8
 _PLAIN = frozenset((type(None), bool, int, float, str, bytes))
 _NO_SAVE, _NO_MEMORY, _NO_PLACEMENT = SaveSettings(), MemorySettings(), PlacementSettings()
 
@@ -76,17 +79,15 @@ def key_of(model: str, settings: Settings, providers: Sequence[Provider]) -> str
         settings: of the session.
         providers: of the session.
     """
-    if not _is_plain(settings):
-        return None
-    able = remembering(providers)
+    asked, able = _settings_text(settings), remembering(providers)
     sources, packages = stamp_of("sardonyx"), installed_packages(search_path())
-    if able is None or sources is None or "llvmlite-" not in packages:
+    if asked is None or able is None or sources is None or "llvmlite-" not in packages:
         return None
     try:
         parts = (
             _FORM,
             model,
-            _fields_text(settings, without="logs"),
+            asked,
             _text([(provider.name, provider.decision_key()) for provider in able]),
             sources,
             packages,
@@ -109,6 +110,22 @@ def remembering(providers: Sequence[Provider]) -> list[RemembersClaims] | None:
 def _remembers(provider: Provider) -> TypeGuard[RemembersClaims]:
     """Return whether a provider is of this package and has the methods, by one of them: to compare the protocol takes longer."""
     return type(provider).__module__.startswith(_OWN_MODULES) and hasattr(type(provider), "claim_again")
+
+
+def _settings_text(settings: Settings) -> str | None:
+    """Return the text of all that the options of a session say; None where its decisions are not to be kept."""
+    known = _TEXTS.get(id(settings))
+    if known is not None:
+        return known[1]
+    try:
+        text = _fields_text(settings, without="logs") if _is_plain(settings) else None
+    except _NoPlainTextError:
+        return None
+    if text is not None:
+        if len(_TEXTS) >= _MOST_TEXTS:
+            _TEXTS.clear()
+        _TEXTS[id(settings)] = settings, text
+    return text
 
 
 def _is_plain(settings: Settings) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import marshal
-import math
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -53,6 +52,8 @@ _HUGE_PAGES_BYTES = 4 << 20
 _SMALL_BYTES = 1 << 20
 """The most bytes of programs that lie twice: by the content of their model, and by its file."""
 _SAMPLES, _SAMPLE_BYTES = 64, 1024
+_READ_WHOLE_BYTES = 512 << 10
+"""Up to how many bytes a file is read at once for its sample: to read pieces takes longer."""
 _DTYPES = {int(dtype): dtype for dtype in DataType}
 
 
@@ -225,14 +226,8 @@ def _blocks(array: Array) -> Iterator[memoryview]:
 
 
 def _arrays(data: Array, places: Sequence[tuple[int, tuple[int, ...], int]]) -> list[Array]:
-    found = []
-    for number, shape, begin in places:
-        dtype = _DTYPES[number].numpy
-        size_bytes = math.prod(shape) * dtype.itemsize
-        array = data[begin : begin + size_bytes].view(dtype).reshape(shape)
-        array.flags.writeable = False
-        found.append(array)
-    return found
+    data.flags.writeable = False  # and so are parts of it
+    return [np.ndarray(shape, _DTYPES[number].numpy, data, begin) for number, shape, begin in places]
 
 
 def _aligned(size_bytes: int) -> int:
@@ -252,6 +247,9 @@ def sample_file(file: SettledFile) -> str | None:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or stamp_of(status) != stamp:
             return None
+        if status.st_size <= _READ_WHOLE_BYTES:
+            content = os.pread(descriptor, status.st_size, 0)
+            return sample(lambda place, size_bytes: content[place : place + size_bytes], status.st_size)
         return sample(lambda place, size_bytes: os.pread(descriptor, size_bytes, place), status.st_size)
     except OSError:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -266,6 +267,21 @@ def read_settings(options: SessionOptions, disabled: Iterable[str] = (), *, veri
         InvalidArgument: an option or the placement file is malformed; the message names the key.
         NoSuchFile: there is no such placement file.
     """
+    plain = None if disabled or verify else options.plain_values()
+    if plain is None:
+        return _read(options, disabled, verify=verify)
+    check_own_threads()
+    return _read_plain(plain)
+
+
+@functools.lru_cache(maxsize=8)
+def _read_plain(values: tuple[object, ...]) -> Settings:
+    """Return what options with these `plain_values` say; sessions of equal ones have the same settings."""
+    return _read(SessionOptions.of_plain_values(values), (), verify=False)
+
+
+def _read(options: SessionOptions, disabled: Iterable[str], *, verify: bool) -> Settings:
+    """Return what options say, as `read_settings` does."""
     entries = options.session_config_entries
     file = _placement_file(options, entries)
     return Settings(
