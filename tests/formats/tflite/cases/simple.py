@@ -19,6 +19,21 @@ def cases() -> Iterator[Case]:
     yield from _parts()
 
 
+def _of_16_bits() -> Iterator[Case]:
+    """Functions that LiteRT takes from tables, of every integer; PRELU, whose slopes have 8 bits where activations have 16."""
+    every = np.arange(-(1 << 15), 1 << 15).astype(np.int16).reshape(256, 256)
+    for code, source, target, version in (("EXP", 2, 300, 2), ("LOG", 8, 12, 2), ("RSQRT", 8, 10, 3)):
+        given = np.maximum(np.abs(every), 1) if code == "RSQRT" else every
+        output = ((256, 256), "INT16", (target / (1 << 15), 0))
+        yield case(f"{code} INT16", code, [Q(given, (source / (1 << 15), 0))], [output], version=version, steps=0)
+    for approximate in (False, True):
+        options = ("GeluOptions", {"approximate": approximate})
+        output = ((256, 256), "INT16", (4 / (1 << 15), 0))
+        yield case(f"GELU INT16 {approximate}", "GELU", [Q(every, (4 / (1 << 15), 0))], [output], options, version=2)
+    slopes = Q(drawn((256,), "INT8", seed=3), (1 / 128, 0))
+    yield case("PRELU INT16", "PRELU", [Q(every, (0.001, 0)), slopes], [((256, 256), "INT16", (0.001, 0))], constants=(1,))
+
+
 def _unary() -> Iterator[Case]:
     for code in "ABS CEIL COS ELU EXP FLOOR HARD_SWISH LOGISTIC LOG_SOFTMAX NEG RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 ROUND SIGN SIN SQUARE TANH ZEROS_LIKE".split():
         x = np.concatenate([drawn((2, 5), low=-8, high=8), np.array([[0.5, 1.5, -0.5], [2.5, -2.5, 0]], np.float32)], axis=1)
@@ -80,6 +95,7 @@ def _unary() -> Iterator[Case]:
         zero = -128 if code in ("RSQRT", "LOG") else 3
         x = Q(drawn((2, 20), "INT8") if zero == 3 else np.maximum(drawn((2, 20), "INT8"), -100).astype(np.int8), (0.02, zero))
         yield case(f"{code} INT8", code, [x], [((2, 20), "INT8", (0.04, -20))], version=2)
+    yield from _of_16_bits()
     yield case("softmax beta", "SOFTMAX", [drawn((2, 3, 4))], [((2, 3, 4),)], ("SoftmaxOptions", {"beta": 0.5}))
     half = drawn((2, 3, 4), "FLOAT16")
     options = ("SoftmaxOptions", {"beta": 0.5})

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from sardonyx.dtypes import DataType
+from sardonyx.dtypes import Array, DataType
 from sardonyx.formats.tflite.operator import ACTIVATION, Operator, imports
+from sardonyx.formats.tflite.tables import has_table, looked_up
 from sardonyx.ir import Value
 
 __all__ = ["binary", "comparison", "unary"]
@@ -42,9 +45,37 @@ _WHOLE_BOUNDS = {"RELU": (0, None), "RELU_N1_TO_1": (-1, 1), "RELU6": (0, 6)}
 _COMPLEX = (DataType.COMPLEX64, DataType.COMPLEX128)
 
 
+def _exp_of(numbers: Array, low: float, high: float) -> Array:
+    return np.exp(numbers.astype(np.float64))
+
+
+def _log_of(numbers: Array, low: float, high: float) -> Array:
+    return np.where(numbers > 0, np.log(numbers.astype(np.float64)), low)
+
+
+def _rsqrt_of(numbers: Array, low: float, high: float) -> Array:
+    return np.where(numbers > 0, np.float32(1) / np.sqrt(numbers), high)
+
+
+def _gelu_of(numbers: Array, low: float, high: float) -> Array:
+    return 0.5 * numbers * (1 + np.array([math.erf(number * math.sqrt(0.5)) for number in numbers]))
+
+
+def _tanh_gelu_of(numbers: Array, low: float, high: float) -> Array:
+    return 0.5 * numbers * (1 + np.tanh(math.sqrt(2 / math.pi) * (numbers + 0.044715 * numbers**3)))
+
+
+_TABLES = {"EXP": _exp_of, "LOG": _log_of}
+"""Functions that LiteRT takes from tables where activations have 16 bits."""
+
+
 @imports(*_UNARY)
 def unary(op: Operator) -> None:
     """Compute an operator of one input that ONNX has too."""
+    function = _TABLES.get(op.code)
+    if function is not None and has_table(op.info(0), op.output(0)):
+        op.put_raw(0, looked_up(op.build, op.raw(0), op.info(0), op.output(0), function))
+        return
     op.put(0, op.build.node(_UNARY[op.code], op.real(0)))
 
 
@@ -139,6 +170,9 @@ def square(op: Operator) -> None:
 @imports("RSQRT")
 def rsqrt(op: Operator) -> None:
     """Compute 1 / sqrt(x)."""
+    if has_table(op.info(0), op.output(0)):
+        op.put_raw(0, looked_up(op.build, op.raw(0), op.info(0), op.output(0), _rsqrt_of))
+        return
     op.put(0, op.build.node("Reciprocal", op.build.node("Sqrt", op.real(0))))
 
 
@@ -210,6 +244,10 @@ def elu(op: Operator) -> None:
 def gelu(op: Operator) -> None:
     """Compute the Gaussian error linear unit."""
     approximate = "tanh" if op.options("GeluOptions").flag("approximate") else "none"
+    if has_table(op.info(0), op.output(0)):
+        function = _gelu_of if approximate == "none" else _tanh_gelu_of
+        op.put_raw(0, looked_up(op.build, op.raw(0), op.info(0), op.output(0), function))
+        return
     op.put(0, op.build.node("Gelu", op.real(0), approximate=approximate))
 
 

@@ -16,6 +16,9 @@ _REDUCTIONS = {
     "REDUCE_PROD": "ReduceProd",
 }
 
+_NARROW = (DataType.INT8, DataType.UINT8, DataType.INT16)
+"""Integers whose sums and products, where they have no scale, are cut to their own bits."""
+
 
 @imports(*_REDUCTIONS)
 def reduce(op: Operator) -> None:
@@ -28,6 +31,10 @@ def reduce(op: Operator) -> None:
         value = op.build.cast(value, DataType.INT32) if wide else value
         value = op.build.node(name, value, axes, keepdims=keeps, noop_with_empty_axes=1)
         op.put_raw(0, op.build.cast(value, DataType.INT16) if wide else value)
+        return
+    if op.code in ("SUM", "REDUCE_PROD") and op.info(0).dtype in _NARROW and not op.is_real():
+        value = op.build.node(name, op.build.cast(op.raw(0), DataType.INT32), axes, keepdims=keeps, noop_with_empty_axes=1)
+        op.put_raw(0, op.build.cast(value, op.info(0).dtype))
         return
     if op.is_real() or op.code != "MEAN":
         op.put(0, op.build.node(name, op.real(0), axes, keepdims=keeps, noop_with_empty_axes=1))
