@@ -137,7 +137,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*", help="beginnings of the names of files")
     parser.add_argument("--runs", type=int, default=30)
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     ratios: dict[str, list[float]] = {}
     failed = 0
     for path in sorted(arguments.folder.glob("*.tflite")):

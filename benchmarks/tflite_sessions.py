@@ -91,7 +91,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="beginnings of the names of files")
     parser.add_argument("--processes", type=int, default=7)
     parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if options.measure:
         print(*measured_here(*options.measure))

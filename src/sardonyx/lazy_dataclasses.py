@@ -200,14 +200,20 @@ _UNDONE = object()
 def _init(self: Any, owner: type, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Set the fields of a new object, unless the arguments are wrong: then what is written says so."""
     names, known, others, needed, has_more = _facts_of(owner)
-    given = dict(zip(names, arguments, strict=False))
-    if named:
-        given.update(named)
-    if len(given) != len(arguments) + len(named) or not given.keys() <= known or not needed <= given.keys():
-        return _UNDONE
     assign = object.__setattr__
-    for name, value in given.items():
-        assign(self, name, value)
+    if named or len(arguments) > len(names):
+        given = dict(zip(names, arguments, strict=False))
+        given.update(named)
+        if len(given) != len(arguments) + len(named) or not given.keys() <= known or not needed <= given.keys():
+            return _UNDONE
+        for name, value in given.items():
+            assign(self, name, value)
+    else:
+        given = names[: len(arguments)]
+        if len(arguments) < len(names) and not needed.issubset(given):
+            return _UNDONE
+        for name, value in zip(given, arguments, strict=True):
+            assign(self, name, value)
     if others:
         for name, (value, make) in others.items():
             if name not in given:

@@ -108,3 +108,12 @@ def test_a_feed_that_is_wrong_changes_nothing() -> None:
         with pytest.raises(sardonyx.InvalidArgument):
             session.run(None, {"x": np.zeros((2, 2), np.float32)})
         assert session.run(None, FEED)[0].item() == expected
+
+
+@pytest.mark.parametrize("names", [["sum", "s", "t"], ['a"b', "s", "t"], ["a\\b", "s", "t"], ["a, b", "[s]", "ü"]])
+def test_names_are_read_as_json_has_them(names: list[str]) -> None:
+    """With quotes, escapes and commas in them, and other spaces between them."""
+    for text in (json.dumps([names]), json.dumps([names, names]), json.dumps([names], indent=1)):
+        found = States.of({STATES: text}, [names[2], "y"])
+        assert found is not None
+        assert (found.hidden, found.visible) == ({names[2]}, ["y"])

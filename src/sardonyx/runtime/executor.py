@@ -7,7 +7,7 @@ parallel     what is ready, on several threads
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from sardonyx.dtypes import OnnxValue
@@ -51,8 +51,8 @@ class Executor(Protocol):
     def memory(self) -> ExecutorMemory:
         """Return what it keeps between runs."""
 
-    def fresh(self) -> Executor:
-        """Return an executor of the same plan that keeps nothing of runs yet."""
+    def maker(self) -> Callable[[], Executor]:
+        """Return what makes executors of the same plan that keep nothing of runs yet, and keeps nothing of this one's."""
 
 
 def make_executor(plan: Plan, name: str, threads: int, shared: ArenaPool | None = None) -> Executor:

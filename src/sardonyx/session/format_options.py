@@ -15,6 +15,7 @@ __all__ = ["with_options_of_format"]
 
 _PACKAGE_MARK = b"PK"
 _USUAL = SessionOptions()
+_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def with_options_of_format(given: OnnxValue, options: SessionOptions) -> SessionOptions:
@@ -51,16 +52,22 @@ def _may_bring_options(given: OnnxValue) -> bool:
     if not isinstance(given, (str, os.PathLike)):
         return False
     try:
-        if os.path.isdir(given):
-            return True
-        with open(given, "rb", opener=_without_waiting) as file:
-            return file.read(2) == _PACKAGE_MARK
+        descriptor = os.open(given, _FLAGS)
     except (OSError, ValueError):
+        return _is_folder(given)
+    try:
+        return os.read(descriptor, len(_PACKAGE_MARK)) == _PACKAGE_MARK
+    except OSError:
+        return _is_folder(given)
+    finally:
+        os.close(descriptor)
+
+
+def _is_folder(given: str | os.PathLike[str]) -> bool:
+    try:
+        return os.path.isdir(given)
+    except ValueError:
         return False
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _add(options: SessionOptions, name: str, text: str) -> bool:

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import importlib
 import importlib.util
+import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
@@ -330,8 +331,10 @@ def _make(name: str, options: Mapping[str, str]) -> Provider:
     try:
         if name in own:
             module, function = own[name].split(":")
-            with without_fork():
-                factory = getattr(importlib.import_module(module), function)
+            if module not in sys.modules:
+                with without_fork():
+                    importlib.import_module(module)
+            factory = getattr(sys.modules[module], function)
         else:
             with without_fork():
                 factory = _installed()[name].load()

@@ -6,8 +6,6 @@ session that has such values wait for one another.
 
 from __future__ import annotations
 
-import ast
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -47,10 +45,11 @@ class Session(Protocol):
 
 
 def _parsed(text: str) -> Any:
-    """Return what JSON means, here lists of texts; without escapes Python's literals mean the same, and `ast` is there already."""
-    if "\\" not in text:
-        with contextlib.suppress(SyntaxError, RecursionError, MemoryError):
-            return ast.literal_eval(text)
+    """Return what JSON means, here lists of texts; of the form that importers write it is taken apart without a parser."""
+    rows = [row.split('", "') for row in text[3:-3].split('"], ["')]
+    again = "[" + ", ".join(['["' + '", "'.join(row) + '"]' for row in rows]) + "]"
+    if again == text and "\\" not in text and not any('"' in name for row in rows for name in row):
+        return rows
     with without_fork():
         import json  # which few sessions need
 

@@ -15,6 +15,7 @@ from support.models import model
 from sardonyx import GraphOptimizationLevel, InferenceSession, SessionOptions
 from sardonyx.cached_blocks import Allocate
 from sardonyx.disk_cache import DiskCache, shared_cache
+from sardonyx.formats.files import stamp_of
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.formats.opened import open_model
 from sardonyx.providers.cpu.library import library_for
@@ -141,6 +142,20 @@ def test_samples_tell_files_of_equal_times_apart(tmp_path: Path, monkeypatch: py
     first = programs_key(identity, opened)
     path.write_bytes(to_bytes(model(_TEXT.format(3, 2))))
     assert programs_key(identity, open_model(path, path)) != first
+
+
+@pytest.mark.parametrize("size_bytes", [100 << 10, 600 << 10])
+def test_samples_are_the_same_of_whole_files_and_of_parts(tmp_path: Path, size_bytes: int) -> None:
+    """The first is of a file that is read at once, the second of one whose parts are; a change at either end shows."""
+    path, content, found = tmp_path / "m.bin", bytearray(np.random.default_rng(0).bytes(size_bytes)), set()
+    for place in (0, -1, 0):
+        path.write_bytes(content)
+        status = path.stat()
+        one = sample_file((str(path), stamp_of(status), status.st_ctime_ns))
+        assert one == sample(lambda begin, count: bytes(content[begin : begin + count]), size_bytes)
+        found.add(one)
+        content[place] ^= 1
+    assert len(found) == 3
 
 
 def _made_of_file(path: Path) -> tuple[InferenceSession, set[str]]:

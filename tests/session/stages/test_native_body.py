@@ -36,7 +36,7 @@ def _body() -> tuple[NativeBody, SequentialExecutor]:
     made = session(BODY)
     executor, inputs = made._runner.built.executor, made._input_values
     assert isinstance(executor, SequentialExecutor)
-    body = native_body(executor.fresh(), inputs, 2)
+    body = native_body(executor.maker()(), inputs, 2)
     assert isinstance(body, NativeBody)
     return body, executor
 
@@ -90,7 +90,7 @@ def test_trimming_forgets_what_was_learned() -> None:
     body.trim()
     for found, wanted in zip(body.run(_arrays(15)), plain.run(_arrays(15)), strict=True):
         np.testing.assert_array_equal(found, wanted)
-    assert body.fresh() is not body
+    assert body.maker()() is not body
     assert body.memory().bindings > 0
     assert body.shares == plain.shares
 

@@ -74,7 +74,8 @@ def _places(
     between = _rounded((after + _rounded(first)) / np.float32(2))
     bias = _rounded((between - _rounded(middle)) / np.float32(2))
     places = np.append(_rounded(first) - bias, _rounded(made(np.array([high]))))
-    return np.clip(np.nan_to_num(places, nan=0.0), _LEAST, _MOST).astype(np.int64)
+    whole: Array = np.clip(np.nan_to_num(places, nan=0.0), _LEAST, _MOST).astype(np.int64)
+    return whole
 
 
 def _rounded(numbers: Array) -> Array:

@@ -5,9 +5,10 @@ Its run is shared by the parallel executor, whose threads take from the same que
 
 from __future__ import annotations
 
+import functools
 import heapq
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from sardonyx.cancellation import Flag
 from sardonyx.dtypes import OnnxValue
@@ -38,9 +39,9 @@ class DataflowExecutor:
         for slot, array in plan.constants:
             self._template[slot] = array
 
-    def fresh(self) -> DataflowExecutor:
-        """Return an executor of the same plan that keeps nothing of runs yet."""
-        return DataflowExecutor(self.plan, self._shared)
+    def maker(self) -> Callable[[], DataflowExecutor]:
+        """Return what makes executors of the same plan that keep nothing of runs yet, and keeps nothing of this one's."""
+        return functools.partial(DataflowExecutor, self.plan, self._shared)
 
     @property
     def shares(self) -> Collection[tuple[int, int]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextvars
 import functools
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from sardonyx.cancellation import Cancellation, Flag, current_cancellation, raise_interrupt, reset_cancellation, set_cancellation
@@ -33,9 +34,9 @@ class ParallelExecutor(DataflowExecutor):
         self._pool: ThreadPoolExecutor | None = None
         renew_in_child(self)
 
-    def fresh(self) -> ParallelExecutor:
-        """Return an executor of the same plan that keeps nothing of runs yet."""
-        return ParallelExecutor(self.plan, self._most_threads, self._shared)
+    def maker(self) -> Callable[[], ParallelExecutor]:
+        """Return what makes executors of the same plan that keep nothing of runs yet, and keeps nothing of this one's."""
+        return functools.partial(ParallelExecutor, self.plan, self._most_threads, self._shared)
 
     def after_fork(self) -> None:
         """Begin without threads in the child of a fork: it has none of its parent's."""

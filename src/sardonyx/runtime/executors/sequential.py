@@ -64,9 +64,9 @@ class SequentialExecutor:
         self.only = self._find_only()
         """The plan's only program, where it is one of the host from inputs to outputs."""
 
-    def fresh(self) -> SequentialExecutor:
-        """Return an executor of the same plan that keeps nothing of runs yet."""
-        return SequentialExecutor(self._plan, self._shared)
+    def maker(self) -> Callable[[], SequentialExecutor]:
+        """Return what makes executors of the same plan that keep nothing of runs yet, and keeps nothing of this one's."""
+        return functools.partial(SequentialExecutor, self._plan, self._shared)
 
     @property
     def shares(self) -> Collection[tuple[int, int]]:

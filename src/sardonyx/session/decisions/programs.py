@@ -51,7 +51,9 @@ _HUGE_PAGES_BYTES = 4 << 20
 """From how many bytes on constants are in huge pages: to clear one takes a quarter of the time of its 512 small ones."""
 _SMALL_BYTES = 1 << 20
 """The most bytes of programs that lie twice: by the content of their model, and by its file."""
-_SAMPLES, _SAMPLE_BYTES = 64, 1024
+_SAMPLES, _SAMPLE_BYTES = 64, 256
+_DIGESTED_BYTES = 64 << 10
+"""Up to how many bytes a file's sample is all of it."""
 _READ_WHOLE_BYTES = 512 << 10
 """Up to how many bytes a file is read at once for its sample: to read pieces takes longer."""
 _DTYPES = {int(dtype): dtype for dtype in DataType}
@@ -264,7 +266,7 @@ def sample(read: Callable[[int, int], bytes | memoryview], size_bytes: int) -> s
         read: returns a number of bytes, the second, from a place, the first.
         size_bytes: how long the file is.
     """
-    if size_bytes <= _SAMPLES * _SAMPLE_BYTES:
+    if size_bytes <= _DIGESTED_BYTES:
         return hashlib.sha256(read(0, size_bytes)).hexdigest()
     last = size_bytes - _SAMPLE_BYTES
     return hashlib.sha256(

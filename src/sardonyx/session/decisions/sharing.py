@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import weakref
+from collections.abc import Callable
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.forks import new_lock
@@ -34,8 +35,9 @@ Identity = tuple[object, ...]
 
 _LOCK = new_lock()
 _BUILT: weakref.WeakValueDictionary[Identity, Built] = weakref.WeakValueDictionary()
-_RECENT: dict[Identity, tuple[Built, int]] = {}
-"""What lives on, with its bytes, in the order of use."""
+_FIELDS = tuple(field.name for field in dataclasses.fields(Built) if field.name != "executor")
+_RECENT: dict[Identity, tuple[Callable[[], Built], int]] = {}
+"""What makes anew what lives on, with its bytes, in the order of use."""
 
 
 def identity_of(opened: OpenedModel, key: str, message: str) -> Identity | None:
@@ -77,7 +79,7 @@ def _find(identity: Identity) -> Built | None:
         if recent is not None:
             _RECENT[identity] = recent
             if built is None:
-                built = _BUILT[identity] = _unused(recent[0])
+                built = _BUILT[identity] = recent[0]()
     return built
 
 
@@ -89,7 +91,7 @@ def share(identity: Identity, built: Built, kept_bytes: int | None = None) -> No
     if built.data is None:
         return
     size_bytes = _small_bytes(built, kept_bytes)
-    recent = None if size_bytes is None else (_unused(built), size_bytes)
+    recent = None if size_bytes is None else (_maker_of(built), size_bytes)
     gone = []  # what dies, dies without the lock
     with _LOCK:
         _BUILT[identity] = built
@@ -108,9 +110,11 @@ def forget_recent() -> None:
     del gone
 
 
-def _unused(built: Built) -> Built:
-    """Return the same with an executor that keeps nothing of runs, and that no session has."""
-    return dataclasses.replace(built, executor=built.executor.fresh())
+def _maker_of(built: Built) -> Callable[[], Built]:
+    """Return what makes the same with an executor that keeps nothing of runs, and that no session has; it holds none itself."""
+    values = {name: getattr(built, name) for name in _FIELDS}
+    fresh = built.executor.maker()
+    return lambda: Built(executor=fresh(), **values)
 
 
 def _small_bytes(built: Built, kept_bytes: int | None) -> int | None:

@@ -90,6 +90,7 @@ class NativeBody:
         """Return what it keeps between runs."""
         return self._executor.memory()
 
-    def fresh(self) -> Executor:
-        """Return an executor of the same plan that keeps nothing of runs yet."""
-        return NativeBody(self._executor.fresh(), self._inputs, self._outputs)
+    def maker(self) -> Callable[[], Executor]:
+        """Return what makes executors of the same plan that keep nothing of runs yet, and keeps nothing of this one's."""
+        make, inputs, outputs = self._executor.maker(), self._inputs, self._outputs
+        return lambda: NativeBody(make(), inputs, outputs)

@@ -46,7 +46,8 @@ _COMPLEX = (DataType.COMPLEX64, DataType.COMPLEX128)
 
 
 def _exp_of(numbers: Array, low: float, high: float) -> Array:
-    return np.exp(numbers.astype(np.float64))
+    found: Array = np.exp(numbers.astype(np.float64))
+    return found
 
 
 def _log_of(numbers: Array, low: float, high: float) -> Array:
@@ -58,7 +59,8 @@ def _rsqrt_of(numbers: Array, low: float, high: float) -> Array:
 
 
 def _gelu_of(numbers: Array, low: float, high: float) -> Array:
-    return 0.5 * numbers * (1 + np.array([math.erf(number * math.sqrt(0.5)) for number in numbers]))
+    found: Array = 0.5 * numbers * (1 + np.array([math.erf(number * math.sqrt(0.5)) for number in numbers]))
+    return found
 
 
 def _tanh_gelu_of(numbers: Array, low: float, high: float) -> Array:
