@@ -90,7 +90,12 @@ COMPILER: tuple[Mutation, ...] = (
         "block_columns=_round_up(-(-columns // pieces_columns), shape.panel),",
         "block_columns=-(-columns // pieces_columns),",
     ),
-    Mutation("conv-chains-of-any-length", "codegen/kernels/conv.py", "max(min(CHAIN // max(depth, 1), runs), 1)", "max(runs, 1)"),
+    Mutation(
+        "conv-chains-of-any-length",
+        "codegen/kernels/conv.py",
+        "max(min(CHAIN // max(depth, 1), -(-runs // chains)), 1)",
+        "max(runs, 1)",
+    ),
     Mutation(
         "conv-second-chain-of-a-run-forgets-the-first",
         "codegen/kernels/conv.py",

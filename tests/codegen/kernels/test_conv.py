@@ -218,6 +218,16 @@ def test_blocks_and_threads_do_not_change_bits(engine: Engine) -> None:
     assert all(_run(engine, case, one).tobytes() == _run(engine, case, other).tobytes() for one, other in cuts)
 
 
+@pytest.mark.parametrize(("runs", "depth", "chains"), [(9, 14, 5), (9, 7, 4), (3, 33, 5), (9, 300, 2), (1, 20, 3), (9, 4, 1)])
+def test_a_sum_has_as_many_chains_as_are_asked_for(target: Target, runs: int, depth: int, chains: int) -> None:
+    """About so many, of whole runs or of parts of one."""
+    axis = WindowAxis(runs, 1, 1, 1, 0, runs, 1, 1)
+    params = ConvParams.blocked(target, 1, 64, depth, [axis], image=0, out_image=0, chains=chains)
+    found = -(-runs // params.chain_runs) * -(-depth // params.chain_depth)
+    assert found >= chains or params.chain_runs == -(-runs // chains)
+    assert params.chain_runs == 1 or params.chain_depth == depth
+
+
 def test_threads_share_filters_that_do_not_stay_in_the_cache(engine: Engine) -> None:
     """Each reads some of the columns for all places; where all filters stay, places are shared too."""
     case = _Case(_random(1, 16, 16, 20), _random(512, 20, 3, 3), (1, 1), (1, 1), (1, 1, 1, 1))

@@ -4,7 +4,14 @@ import dataclasses
 
 import pytest
 
-from sardonyx.codegen.kernels.gemm_params import CHAIN, TASK_PRODUCTS, GemmParams, chain_for
+from sardonyx.codegen.kernels.gemm_params import (
+    CHAIN,
+    TASK_PRODUCTS,
+    GemmParams,
+    chain_for,
+    chains_over_channels,
+    computed_chain_for,
+)
 from sardonyx.codegen.target import host_target
 
 
@@ -25,6 +32,26 @@ def test_a_task_has_some_milliseconds_of_work() -> None:
 def test_very_long_sums_have_longer_chains(K: int, chain: int) -> None:
     """To add many chains up has errors too."""
     assert chain_for(K) == chain
+
+
+@pytest.mark.parametrize(("K", "chain"), [(1, 12), (24, 12), (64, 16), (300, 75), (4 * CHAIN, CHAIN), (9000, 2 * CHAIN)])
+def test_short_sums_over_a_computed_matrix_have_four_chains(K: int, chain: int) -> None:
+    """Of twelve multiply-adds at least; long ones have those of any other sum."""
+    assert computed_chain_for(K) == chain
+
+
+@pytest.mark.parametrize("taps", [1, 3, 9, 25, 49, 121])
+@pytest.mark.parametrize("channels", range(1, 16))
+def test_sums_over_few_channels_are_about_as_exact_as_those_of_each_channel(channels: int, taps: int) -> None:
+    """Their error grows with the length and the number of chains; there are no more chains than that takes."""
+    count, K, most = chains_over_channels(channels, taps), channels * taps, 1.25 * (channels + taps)
+    assert K / count + count <= most or (count - 1) ** 2 < K <= count**2
+    assert all(K / fewer + fewer > most for fewer in range(1, count))
+
+
+def test_sums_over_one_or_many_channels_are_not_cut_by_channels() -> None:
+    """One channel is a single chain elsewhere too, and so are all taps of sixteen channels."""
+    assert {chains_over_channels(channels, 9) for channels in (1, 16, 17, 64)} == {1}
 
 
 def test_decoded_panels_are_gone_through_chain_by_chain() -> None:

@@ -109,8 +109,9 @@ class ConvParams:
         out_begin: int = 0,
         threads: int = 1,
         kind: Type = F32,
+        chains: int = 1,
     ) -> ConvParams:
-        """Return the parameters with blocks that suit the caches and `threads`, for elements of `kind`."""
+        """Return the parameters with blocks that suit the caches and `threads`, for elements of `kind`; with `chains` at least."""
         shape = conv_tiling(target, kind)
         rows, runs = batch, 1
         for axis in axes:
@@ -122,8 +123,8 @@ class ConvParams:
         least = row_pieces(target, -(-columns // shape.panel), size_bytes, -(-wanted // groups))
         pieces = max(-(-rows // BLOCK_ROWS), min(least, -(-rows // (4 * height))), 1)
         block_rows = min(_round_up(-(-rows // pieces), height), BLOCK_ROWS)
-        chain_runs = max(min(CHAIN // max(depth, 1), runs), 1)
-        chain_depth = -(-depth // max(-(-depth // CHAIN), 1)) or 1
+        chain_runs = max(min(CHAIN // max(depth, 1), -(-runs // chains)), 1)
+        chain_depth = -(-depth // max(-(-depth // CHAIN), -(-chains // max(runs, 1)), 1)) or 1
         pieces_columns = -(-wanted // (groups * max(-(-rows // block_rows), 1)))
         pieces_columns = max(pieces_columns, block_rows * runs * depth * columns // TASK_PRODUCTS)
         return ConvParams(

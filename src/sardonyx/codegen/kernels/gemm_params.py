@@ -17,6 +17,8 @@ __all__ = [
     "TASK_PRODUCTS",
     "GemmParams",
     "chain_for",
+    "chains_over_channels",
+    "computed_chain_for",
     "read_gemm_params",
     "row_pieces",
 ]
@@ -28,6 +30,10 @@ BLOCK_K = 6 * CHAIN
 """Rows of a panel that stay in the second-level cache, with room for the rows of A that pass: whole chains, of both lengths."""
 
 _LONG_SUM = 32 * CHAIN
+_COMPUTED_CHAINS, _SHORTEST_CHAIN = 4, 12
+"""How many chains a sum over a computed matrix has at least, and how long these are at least."""
+_FEW_CHANNELS = 16
+"""Fewer are one vector of channels or less: other engines sum the taps of each of them apart."""
 BLOCK_ROWS, BLOCK_SIDES = 96, 1 << 15
 """Fewest rows of a task, and elements of A and C in it, where all panels stay in the second-level cache."""
 
@@ -78,7 +84,7 @@ class GemmParams:
 
     @staticmethod
     def blocked(
-        target: Target, M: int, N: int, K: int, *, threads: int = 1, is_decoded: bool = False, **strides: int
+        target: Target, M: int, N: int, K: int, *, threads: int = 1, is_decoded: bool = False, chain: int = 0, **strides: int
     ) -> GemmParams:
         """Return the parameters of a product, with blocks that suit the caches and `threads`.
 
@@ -89,6 +95,7 @@ class GemmParams:
             K: columns of A, rows of B.
             threads: how many threads share the tasks.
             is_decoded: whether panels are decoded, a chain at a time: threads then share columns, not rows.
+            chain: multiply-adds of one chain where they are not `chain_for` K; K is not long then.
             strides: fields of GemmParams that are not those of dense matrices.
         """
         shape = tiling(target)
@@ -113,7 +120,7 @@ class GemmParams:
             block_m=block_m,
             block_n=_round_up(-(-N // pieces_n), shape.panel),
             block_k=block_k,
-            chain=chain_for(K),
+            chain=chain or chain_for(K),
             **(dense | strides),
         )
 
@@ -152,6 +159,27 @@ def row_pieces(target: Target, panels: int, panels_bytes: int, tasks: int) -> in
 def chain_for(K: int) -> int:
     """Return how many multiply-adds of a sum of K make a chain: where there are very many chains, adding them up has errors too."""
     return CHAIN if K <= _LONG_SUM else LONGEST_CHAIN
+
+
+def computed_chain_for(K: int) -> int:
+    """Return the same for a product of two computed matrices, whose short sums have several chains.
+
+    Other engines multiply a single row by a matrix that is not packed by adding up four rows of it at a time.
+    """
+    return max(min(chain_for(K), -(-K // _COMPUTED_CHAINS)), _SHORTEST_CHAIN)
+
+
+def chains_over_channels(channels: int, taps: int) -> int:
+    """Return how many chains a convolution's sum over so many channels, of so many taps each, has at least.
+
+    The error of n chains of a sum of K grows with K / n + n. That of a sum whose channels are added up one by one grows with their
+    number and that of the taps: where there are few channels, chains are so many that it is hardly greater.
+    """
+    count, K = 1, channels * taps
+    if channels < _FEW_CHANNELS:
+        while count * count < K and 4 * (K + count * count) > 5 * count * (channels + taps):
+            count += 1
+    return count
 
 
 def _round_up(number: int, unit: int) -> int:

@@ -151,3 +151,15 @@ def test_no_places_are_no_tasks() -> None:
     """An axis without elements."""
     axes = [_axis(5, 3, 1, 1, 1, 1), WindowAxis(0, 0, 1, 1, 0, 1, 1, 1)]
     assert PlaneConvParams.tiled(1, 2, 1, 1, axes).tasks() == 0
+
+
+@pytest.mark.parametrize(("groups", "chain"), [(1, 1), (2, 3)])
+def test_sums_over_few_channels_are_made_of_chains(target: Target, groups: int, chain: int) -> None:
+    """What is lost beside a large number is lost in its own chain only; a group of several has one chain."""
+    axes = [_axis(5, 5, 1, 1, 0, 0), _axis(20, 5, 1, 1, 0, 0)]
+    x, w = np.ones((1, 3 * groups, 5, 20), np.float32), np.full((groups, 3, 5, 5), 2, np.float32)
+    x[0, 0, 0] = 1e8
+    assert PlaneConvParams.tiled(1, groups, 3, 1, axes).chain == chain
+    found = _conv(_engine(target, 1, 1), x, w, axes, groups=groups)[0, 0]
+    lost = 2 * 20 if chain == 1 else 2 * 70
+    np.testing.assert_allclose(found, 1e9 + 2 * 70 - lost, rtol=0, atol=64)

@@ -359,3 +359,17 @@ def test_few_rows_have_the_bits_that_they_have_among_more(N: int, tail: str) -> 
     for m in range(1, 9):
         (found,) = session.run(None, {"x": x[:m], "w": w, "bias": bias, "r": r[:m]})
         np.testing.assert_array_equal(found, whole[:m])
+
+
+@pytest.mark.parametrize("K", [32, 64, 100, 128, 300])
+def test_short_sums_over_a_computed_matrix_are_exact(K: int) -> None:
+    """About as those of groups of four rows, which are added up one after another."""
+    body = f"graph(x: float[1, {K}], w: float[{K}, 500]) -> (y: float[1, 500]) {{ y = MatMul(x, w) }}"
+    x, w = _x(1, K), _x(K, 500, seed=1)
+    exact = x.astype(np.float64) @ w
+    by_fours = np.zeros((1, 500), np.float32)
+    for k in range(0, K, 4):
+        a, b, c, d = (x[0, k + i] * w[k + i] for i in range(4))
+        by_fours += (a + b) + (c + d)
+    ours, theirs = (np.square(found - exact).mean() for found in (run_cpu(body, {"x": x, "w": w})[0], by_fours))
+    assert ours < 1.44 * theirs

@@ -12,7 +12,7 @@ Places of all rows of the tile are then one line: tap t of place i is element i 
 row and the next one are computed too, and left behind when the rows are stored, with bias and epilogue. Of a volume a tile lies in
 one layer, and sees several layers of each channel, as planes.
 
-Each sum is one chain of multiply-adds, in the order of planes and taps: no tile or thread changes bits.
+A sum is made of chains of multiply-adds, of whole planes, in the order of planes and taps: no tile or thread changes bits.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.emit.window import WindowAxis, blocks, least
+from sardonyx.codegen.kernels.gemm_params import chains_over_channels
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass
@@ -113,6 +114,8 @@ class PlaneConvParams:
     """Elements of a row of a phase."""
     taps: int
     """Taps of one plane."""
+    chain: int
+    """Planes of one chain."""
     images: int
     offsets: tuple[int, ...]
     """Where the element of the first place is that each tap meets, in the copy of a plane."""
@@ -135,6 +138,7 @@ class PlaneConvParams:
             wanted = -(-_TASKS_PER_THREAD * threads // strips)
             rows = min(rows, -(-outer.places // wanted))
         rows = max(rows, 1)
+        chains = chains_over_channels(members, layer.taps * outer.taps * inner.taps) if groups == 1 else 1
         offsets = tuple(
             ((y % outer.stride * inner.stride + x % inner.stride) * (rows + reach) + y // outer.stride) * pitch + x // inner.stride
             for y in range(0, outer.taps * outer.dilation, outer.dilation)
@@ -162,6 +166,7 @@ class PlaneConvParams:
             reach=reach,
             pitch=pitch,
             taps=len(offsets),
+            chain=max(-(-members * layer.taps // chains), 1),
             images=images,
             offsets=offsets,
         )
@@ -302,18 +307,28 @@ class _PlaneConv:
         """Sum some vectors of places of the planes that are made at once."""
         b, p, code, lanes = self._b, self._p, self._code, self._lanes
         sums = [[b.variable(b.const(code.kind.vector(lanes), 0)) for _ in range(vectors)] for _ in range(code.at_once)]
-        with b.loop(0, self._planes) as plane:
-            seen, factors = self._seen.at(plane * self._plane + place), filters.at(plane * p["taps"] * code.at_once)
-            with b.loop(0, p["taps"]) as tap:
-                met = seen.at(b.param_at(tap + len(_PARAMS)))
-                elements = [met.load(vector * lanes, lanes) for vector in range(vectors)]
-                for number, totals in enumerate(sums):
-                    factor = factors.load(tap * code.at_once + number).splat(lanes)
-                    for total, element in zip(totals, elements, strict=True):
-                        total.set(b.fma(element, factor, total.value))
-        for number, totals in enumerate(sums):
-            for vector, total in enumerate(totals):
-                self._sums.store(total.value, place + (number * self._most_sums + vector * lanes), lanes)
+        places = [
+            (total, place + (number * self._most_sums + vector * lanes))
+            for number, totals in enumerate(sums)
+            for vector, total in enumerate(totals)
+        ]
+        with b.loop(0, self._planes, p["chain"]) as first:
+            for total, _ in places:
+                total.set(b.const(total.type, 0))
+            with b.loop(first, least(b, first + p["chain"], self._planes)) as plane:
+                seen, factors = self._seen.at(plane * self._plane + place), filters.at(plane * p["taps"] * code.at_once)
+                with b.loop(0, p["taps"]) as tap:
+                    met = seen.at(b.param_at(tap + len(_PARAMS)))
+                    elements = [met.load(vector * lanes, lanes) for vector in range(vectors)]
+                    for number, totals in enumerate(sums):
+                        factor = factors.load(tap * code.at_once + number).splat(lanes)
+                        for total, element in zip(totals, elements, strict=True):
+                            total.set(b.fma(element, factor, total.value))
+            with b.when(first > 0):
+                for total, at in places:
+                    total.set(self._sums.load(at, lanes) + total.value)
+            for total, at in places:
+                self._sums.store(total.value, at, lanes)
 
     def _store_rows(
         self, channel: Register, layer: Register, top: Register, left: Register, rows: Register, columns: Register

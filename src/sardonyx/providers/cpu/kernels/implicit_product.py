@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.codegen.kernels.conv import ConvParams, conv_tiling, widths_for, write_conv
 from sardonyx.codegen.kernels.conv_narrow import MOST_COLUMNS, write_narrow_conv
 from sardonyx.codegen.kernels.depthwise import DepthwiseParams, write_depthwise
+from sardonyx.codegen.kernels.gemm_params import chains_over_channels
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.providers.cpu.expressions import expression_symbol
@@ -171,6 +173,7 @@ def add_product(
             groups=groups,
             threads=low.threads,
             kind=kind,
+            chains=chains_over_channels(C, prod(weights.shape[2:])) if groups == words == 1 else 1,
             group_step=C // words,
             image=found.image // words,
             out_image=found.out_image,

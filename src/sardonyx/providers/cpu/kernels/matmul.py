@@ -22,7 +22,7 @@ from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.gemm import WIDE, Epilogue, tiling, write_gemm
-from sardonyx.codegen.kernels.gemm_params import PARAMS_COUNT, GemmParams
+from sardonyx.codegen.kernels.gemm_params import PARAMS_COUNT, GemmParams, computed_chain_for
 from sardonyx.codegen.kernels.narrow.pairs import pack_pairs, pack_parts
 from sardonyx.codegen.kernels.narrow.tile_gemm import tile_gemm_params, write_tile_gemm
 from sardonyx.codegen.kernels.pack import PackParams, pack_columns, pack_rows, write_pack
@@ -393,7 +393,7 @@ def multiply(
     ways = ways_of(result, reads)
     symbol = low.kernel(ProductKernel(expr, ways, panels, right.columns))
     rows, matrices = product(shape[-2:-1] if right.batch else shape[:-1]), product(right.batch)
-    is_shared = _is_shared(shape)
+    is_shared, is_computed = _is_shared(shape), right.packed.root.constant is None
     width = tiling(target, kind, right.columns).panel
     columns = -(-right.N // width) * width
 
@@ -406,7 +406,8 @@ def multiply(
         if panels.is_tiled:
             params = tile_gemm_params(target, m, n, k, threads=low.threads, **strides)
         else:
-            params = GemmParams.blocked(target, m, n, k, threads=low.threads, is_decoded=panels.is_decoded, **strides)
+            chain = computed_chain_for(k) if is_computed else 0
+            params = GemmParams.blocked(target, m, n, k, threads=low.threads, is_decoded=panels.is_decoded, chain=chain, **strides)
         return [*params.words(), n], params.tasks(sizes(matrices))
 
     buffers = [left, right.packed, result, *map(low.of, reads)]
