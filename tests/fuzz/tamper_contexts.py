@@ -20,6 +20,7 @@ import random
 import signal
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -123,7 +124,9 @@ def outcomes_of(
         yield from zip(changes[position:], answers, strict=False)
         position += len(answers)
         if position < len(changes):
-            yield changes[position], "hung" if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM else "crashed"
+            if not os.WIFSIGNALED(status):
+                raise RuntimeError("a child ended by itself: files cannot be written, or what is written above")
+            yield changes[position], "hung" if os.WTERMSIG(status) == signal.SIGALRM else "crashed"
             position += 1
 
 
@@ -165,6 +168,8 @@ def _then_exit(work: Callable[[], None]) -> None:
     try:
         work()
         status = 0
+    except BaseException:  # noqa: BLE001  the parent says that there was one
+        traceback.print_exc()
     finally:
         os._exit(status)
 

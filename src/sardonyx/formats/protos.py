@@ -11,6 +11,7 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from sardonyx.errors import Fail
 from sardonyx.forks import without_fork
 
 __all__ = ["Message", "protos"]
@@ -21,9 +22,16 @@ Message: TypeAlias = Any
 
 @functools.cache
 def protos() -> Any:  # a module that carries no types
-    """Return the module of message classes."""
-    with without_fork():
-        return _load()
+    """Return the module of message classes.
+
+    Raises:
+        Fail: the package `onnx`, or `protobuf` under it, is missing or broken.
+    """
+    try:
+        with without_fork():
+            return _load()
+    except ImportError as error:
+        raise Fail(f"ONNX models need the package onnx, which cannot be imported ({error}); pip install onnx protobuf") from error
 
 
 def _load() -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sardonyx.cancellation import checked_blocks
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument, describe
 from sardonyx.forks import without_fork
@@ -398,7 +399,7 @@ def _texts(array: Array, place: str, *, takes_any: bool = False) -> Array:
     Collections are none unless `takes_any`: in a list they are a mistake, in an array of objects they were put on purpose.
     """
     items = array.ravel().tolist()
-    if array.dtype.hasobject and all(type(item) is str for item in items):
+    if array.dtype.hasobject and all(set(map(type, block)) <= {str} for block in checked_blocks(items)):
         return array
     nested = next((item for item in items if isinstance(item, (list, tuple, dict, set, np.ndarray))), None)
     if nested is not None and not takes_any:
@@ -407,7 +408,8 @@ def _texts(array: Array, place: str, *, takes_any: bool = False) -> Array:
             "length, as the rows of an array have"
         )
     try:
-        texts = [item.decode("utf-8") if isinstance(item, bytes) else str(item) for item in items]
+        blocks = checked_blocks(items)
+        texts = [item.decode("utf-8") if isinstance(item, bytes) else str(item) for block in blocks for item in block]
     except UnicodeDecodeError as error:
         raise InvalidArgument(f"{place}: expected text or its UTF-8 bytes, got {error.object!r:.100}: {error.reason}") from error
     made = np.empty(len(texts), dtype=object)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.placing import place
 
+from sardonyx.providers.reference.algorithms import exact
 from sardonyx.providers.reference.algorithms.exact import convolve_integers, multiply_integers
 
 
@@ -23,6 +24,14 @@ def test_leading_axes_broadcast() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.integers(-128, 128, (2, 1, 3, 700), np.int16), rng.integers(-128, 128, (4, 700, 5), np.int16)
     assert np.array_equal(multiply_integers(a, b), np.matmul(a.astype(np.int32), b.astype(np.int32)))
+
+
+@pytest.mark.parametrize("shape", [(9, 4), (1, 9), (0, 4), (9, 0)])
+def test_large_products_are_added_up_some_rows_at_a_time(shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that fill a part never, once, or often come out the same."""
+    monkeypatch.setattr(exact, "_MOST_SUMS", 8)
+    a, b = np.random.default_rng(0).integers(-255, 255, (shape[0], 600)), np.full((600, shape[1]), 255)
+    assert np.array_equal(multiply_integers(a, b), np.matmul(a, b))
 
 
 @pytest.mark.parametrize("group", [1, 2])

@@ -3,9 +3,11 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from support.cancelling import checks_of
 from support.run_op import run_op
 
 from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.kernels import gather
 
 GRID = np.arange(12, dtype=np.float32).reshape(3, 4)
 
@@ -19,6 +21,17 @@ def test_gather_puts_the_shape_of_the_indices_in_place_of_the_axis():
     assert run_op("Gather", GRID, ints([0], [-1]), axis=1)[:, :, 0].tolist() == [[0, 3], [4, 7], [8, 11]]
     assert run_op("Gather", GRID, np.int32(-1)).tolist() == [8, 9, 10, 11]
     assert run_op("Gather", GRID, np.zeros((0, 2), np.int32)).shape == (0, 2, 4)
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 5), (3, 2, 0)])
+def test_many_rows_are_taken_some_at_a_time(shape, monkeypatch):
+    """They are the same as one by one, and the run may be ended between them."""
+    monkeypatch.setattr(gather, "_MOST_TAKEN", 7)
+    data, at = np.arange(np.prod(shape)).reshape(shape), np.resize(ints(2, 0, -1, 1), (10, 9))
+    found = []
+    checks = checks_of(lambda: found.append(run_op("Gather", data, at)))
+    assert np.array_equal(found[0], data[at])
+    assert checks >= (10 if data.size else 0)
 
 
 @pytest.mark.parametrize("index", [3, -4])

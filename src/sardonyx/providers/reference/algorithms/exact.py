@@ -18,12 +18,25 @@ from sardonyx.providers.reference.algorithms.window import PlacedWindow
 __all__ = ["convolve_integers", "multiply_integers"]
 
 _EXACT_FLOAT32 = 1 << 24
+_MOST_SUMS = 1 << 22
+"""Elements of a product that are added to at a time: some milliseconds, since a run can only be ended between two additions."""
 
 
 def multiply_integers(a: Array, b: Array) -> Array:
     """Return the int32 product of a (..., M, K) and b (..., K, N), integer arrays of at most 17 bits; leading axes broadcast."""
     step = _exact_terms(a, b)
     a, b = a.astype(np.float32), b.astype(np.float32)
+    if a.ndim != 2 or b.ndim != 2:
+        return _products(a, b, step)
+    y = np.empty((len(a), b.shape[1]), np.int32)
+    rows = max(1, _MOST_SUMS // max(b.shape[1], 1))
+    for start in range(0, len(a), rows):
+        part = slice(start, start + rows)
+        y[part] = _products(a[part], b, step)
+    return y
+
+
+def _products(a: Array, b: Array, step: int) -> Array:
     return _accumulate(a.shape[-1], step, lambda terms: matmul_in_parts(a[..., terms], b[..., terms, :]))
 
 

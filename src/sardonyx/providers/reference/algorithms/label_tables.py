@@ -48,7 +48,9 @@ def looked_up(table: Table, elements: Array) -> Array:
         texts = elements.reshape(-1).tolist()
         places = (map(table.by_string.get, block, itertools.repeat(-1)) for block in checked_blocks(texts))
         found = np.fromiter(itertools.chain.from_iterable(places), np.int64, len(texts))
-        if (found < 0).any() and not all(issubclass(kind, str) for kind in set(map(type, texts))):
+        if (found < 0).any() and not all(
+            issubclass(kind, str) for block in checked_blocks(texts) for kind in set(map(type, block))
+        ):
             raise TypeError(f"{next(text for text in texts if not isinstance(text, str))!r} is no string")
         return found.reshape(elements.shape)
     if not len(table.keys):

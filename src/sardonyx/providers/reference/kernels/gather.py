@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.dimensions import as_int, check_output_size, normalize_axis, normalize_position
@@ -27,6 +28,8 @@ def _checked(indices: Array, length: int, what: str = "indices") -> Array:
     return np.where(indices < 0, indices + length, indices) if low < 0 else indices
 
 
+_MOST_TAKEN = 1 << 20
+"""How many elements are taken at a time."""
 _FEW_INDICES = 64
 """Up to how many indices NumPy checks them sooner itself."""
 
@@ -45,7 +48,19 @@ def gather(_node: Call, data: Array, indices: Array, *, axis: int = 0) -> Array:
         position = normalize_position(as_int(indices, "indices"), data.shape[at], "indices")
         return data[(slice(None),) * at + (position,)]
     check_output_size((*data.shape[:at], *indices.shape, *data.shape[at + 1 :]), data.itemsize)
-    return np.take(data, _checked(indices, data.shape[at]), axis=at)
+    return _taken(data, _checked(indices, data.shape[at]), at)
+
+
+def _taken(data: Array, indices: Array, axis: int) -> Array:
+    """Return numpy.take(data, indices, axis), many rows of a large result at a time; ends where the run is to end."""
+    rows = max(1, _MOST_TAKEN // max(math.prod(data.shape[1:]), 1))
+    if axis or indices.size <= rows:
+        return np.take(data, indices, axis=axis)
+    y, places = np.empty((indices.size, *data.shape[1:]), data.dtype), indices.reshape(-1)
+    for start in range(0, indices.size, rows):
+        check_cancelled()
+        y[start : start + rows] = data[places[start : start + rows]]
+    return y.reshape(*indices.shape, *data.shape[1:])
 
 
 def _axis_grid(indices: Array, axis: int) -> tuple[Array, ...]:
