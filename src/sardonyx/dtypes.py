@@ -133,7 +133,14 @@ _BITS = {
     DataType.INT2: 2,
     DataType.FLOAT6E2M3: 6,
     DataType.FLOAT6E3M2: 6,
+    DataType.BFLOAT16: 16,
+    DataType.FLOAT8E4M3FN: 8,
+    DataType.FLOAT8E4M3FNUZ: 8,
+    DataType.FLOAT8E5M2: 8,
+    DataType.FLOAT8E5M2FNUZ: 8,
+    DataType.FLOAT8E8M0: 8,
 }
+"""Of types that NumPy lacks, so that their sizes are known without ml_dtypes."""
 
 
 @functools.cache

@@ -1,7 +1,6 @@
 """Formats by what is in a file, and by the name of one that is written."""
 
 import dataclasses
-import importlib.metadata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,7 +101,7 @@ def _fresh() -> Iterator[None]:
 
 
 def _install(monkeypatch: pytest.MonkeyPatch, loaded: object) -> None:
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [_Point(loaded)] if group == "sardonyx.formats" else [])
+    monkeypatch.setattr(registry, "installed_points", lambda group, path: (_Point(loaded),) if group == "sardonyx.formats" else ())
 
 
 @pytest.mark.parametrize("loaded", [TOY, [TOY]])

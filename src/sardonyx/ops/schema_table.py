@@ -12,12 +12,11 @@ import functools
 import hashlib
 import marshal
 from bisect import bisect_right
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as version_of
 from typing import Any
 
 from sardonyx.disk_cache import shared_cache
 from sardonyx.forks import without_fork
+from sardonyx.installed import installed_version
 from sardonyx.ir import AttributeKind
 from sardonyx.ops.schema import AttributeSchema, OpSchema, ParameterOption, ParameterSchema, TypeConstraint
 
@@ -84,14 +83,13 @@ def table() -> SchemaTable:
 
 def _onnx_version() -> str:
     """Return the version from what was installed, or, in a frozen application that has no such records, from the package."""
-    try:
-        with without_fork():  # it imports more to read what was installed
-            return version_of("onnx")
-    except PackageNotFoundError:
-        with without_fork():
-            import onnx
+    found = installed_version("onnx")
+    if found is not None:
+        return found
+    with without_fork():
+        import onnx
 
-        return str(onnx.__version__)
+    return str(onnx.__version__)
 
 
 def read_schemas() -> _Packed:
