@@ -24,4 +24,5 @@ def test_a_program_that_uses_everything_runs(tmp_path: Path) -> None:
     assert whole_api.use_values()[:2] == ["tensor(float)", "tensor(bfloat16)"]
     assert ort.__version__ in whole_api.use_process()
     assert whole_api.use_adapters(tmp_path) == ["x"]
+    assert whole_api.use_packages(path, tmp_path / "package") == ["only", "cpu", "y"]
     assert whole_api.catch_errors(session) == ["InvalidArgument", "NoSuchFile"]

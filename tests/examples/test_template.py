@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sardonyx import InferenceSession
+from sardonyx import InferenceSession, SessionOptions
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.ir.text import parse_model
 
@@ -70,3 +70,12 @@ def test_its_operator_runs_between_parts_of_its_provider(template: None) -> None
     providers = [item.provider for item in session.explain()]
     assert providers == ["TemplateExecutionProvider", "CustomOperators", "TemplateExecutionProvider"]
     np.testing.assert_allclose(session.run(None, {"x": X})[0], np.float32([[0.6, 0.8], [0, 0]]), rtol=1e-6)
+
+
+def test_its_executor_starts_its_device_first(template: None) -> None:
+    """Whose copies and programs have a higher rank than those of the host."""
+    graph = "(x: float[n, 2]) -> (y: float[n, 2]) {\na = template.Normalize(x)\nb = Neg(x)\ny = Add(a, b)\n}"
+    options = SessionOptions()
+    options.add_session_config_entry("session.executor", "devices_first")
+    session = InferenceSession(_bytes(graph), options, providers=["TemplateExecutionProvider"])
+    np.testing.assert_allclose(session.run(None, {"x": X})[0], np.float32([[-2.4, 3.2], [0, 0]]), rtol=1e-6)

@@ -88,7 +88,7 @@ def test_a_session_of_a_variant(tmp_path: Path) -> None:
     said = {"session.log_id": "mine", "session.model_external_initializers_file_folder_path": "w"}
     found = _context(tmp_path, v=_says(session_options=said)).select_component("c", _options())
     session = found.create_session()
-    np.testing.assert_array_equal(session.run(None, {"x": np.float32([-1, 2])})[0], np.float32([0, 2]))
+    np.testing.assert_array_equal(session.run(None, {"x": np.array([-1, 2], np.float32)})[0], np.array([0, 2], np.float32))
     entries = session.get_session_options().session_config_entries
     assert entries["session.log_id"] == "mine"
     assert entries["session.model_external_initializers_file_folder_path"] == str(tmp_path / "v" / "w")

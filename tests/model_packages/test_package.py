@@ -53,8 +53,8 @@ def test_a_package_is_made_and_read_again(tmp_path: Path) -> None:
     made.set_metadata(description="d")
     made.set_layout("portable")
     made.set_variant_executor_info_inline("c", "v", "ort", '{"model_file": "m.onnx"}')
-    for scope, names in (("manifest", ()), ("component", ("c",)), ("variant", ("c", "v"))):
-        made.set_additional_metadata_json(scope, *names, json='{"k": [1]}')
+    for scope, component, variant in (("manifest", None, None), ("component", "c", None), ("variant", "c", "v")):
+        made.set_additional_metadata_json(scope, component, variant, '{"k": [1]}')
     made.commit(tmp_path / "p")
     info: Any = ModelPackage.open(tmp_path / "p").get_info()
     assert info == made.get_info()

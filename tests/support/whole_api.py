@@ -122,6 +122,21 @@ def use_adapters(folder: Path) -> list[str]:
     return list(ort.AdapterFormat.read_adapter(folder / "own.adapter").get_parameters())
 
 
+def use_packages(model: Path, folder: Path) -> list[str]:
+    """Return the names in a package of the model that was written and read, and of its session's outputs."""
+    package = ort.ModelPackage()
+    package.set_component_inline("only", '{"variants": {}}')
+    package.set_variant("only", "cpu", '{"ep": "CPUExecutionProvider"}')
+    package.set_variant_executor_info_inline("only", "cpu", "ort", '{"model_file": "model.onnx"}')
+    package.commit(folder, ort.ModelPackageWriteMode.PRESERVE)
+    (folder / "cpu").mkdir()
+    (folder / "cpu" / "model.onnx").write_bytes(model.read_bytes())
+    context = ort.ModelPackageContext(folder)
+    chosen = context.select_component("only", ort.ModelPackageOptions(ort.SessionOptions()))
+    session: ort.InferenceSession = chosen.create_session()
+    return [*context.get_component_names(), chosen.get_selected_variant_name(), *(output.name for output in session.get_outputs())]
+
+
 def catch_errors(session: ort.InferenceSession) -> list[str]:
     """Return the names of the errors that wrong calls raise."""
     names: list[str] = []

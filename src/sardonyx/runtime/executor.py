@@ -3,6 +3,8 @@
 sequential   the plan's order, in the calling thread: the least work per step
 dataflow     what is ready, in the calling thread
 parallel     what is ready, on several threads
+
+Other names are those of executors that installed packages bring (`runtime/installed_executors.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from sardonyx.runtime.plan import Plan
 __all__ = ["EXECUTORS", "Executor", "make_executor"]
 
 EXECUTORS = ("sequential", "dataflow", "parallel")
-"""The executors' names."""
+"""The names of sardonyx's own."""
 
 
 class Executor(Protocol):
@@ -56,14 +58,23 @@ class Executor(Protocol):
 
 
 def make_executor(plan: Plan, name: str, threads: int, shared: ArenaPool | None = None) -> Executor:
-    """Make an executor; a plan of one step has no order to choose, so it gets the sequential one.
+    """Make an executor; a plan of one step has no order to choose, so of sardonyx's own it gets the sequential one.
 
     Args:
         plan: what it runs.
-        name: one of EXECUTORS.
-        threads: how many threads the parallel one may use.
+        name: one of EXECUTORS, or the name of an installed one.
+        threads: how many threads it may use, where it uses any.
         shared: the arenas of the host, where several sessions use the same.
+
+    Raises:
+        InvalidArgument: there is none of the name.
+        Fail: there is one, but it cannot be loaded.
     """
+    if name not in EXECUTORS:
+        with without_fork():
+            from sardonyx.runtime.installed_executors import InstalledExecutor  # which few sessions have
+
+        return InstalledExecutor(plan, name, threads, shared)
     if name == "sequential" or len(plan.steps) <= 1:
         return SequentialExecutor(plan, shared)
     with without_fork():

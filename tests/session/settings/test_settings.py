@@ -67,7 +67,11 @@ def test_entries_say_what_properties_say() -> None:
         ("optimization.constant_folding_max_seconds", "soon", "is a number of seconds, got 'soon'"),
         ("session.graph_optimizations_loop_level", "3", 'is "0", "1" or "2", got \'3\''),
         ("optimization.failure", "ignore", 'is "error" or "skip", got \'ignore\''),
-        ("session.executor", "fast", 'session.executor is "sequential", "dataflow" or "parallel", got \'fast\''),
+        (
+            "session.executor",
+            "fast",
+            'session.executor is "sequential", "dataflow", "parallel", or the name of an installed executor, got \'fast\'',
+        ),
         ("session.execution_mode", "both", 'session.execution_mode is "sequential" or "parallel", got \'both\''),
         ("session.use_per_session_threads", "no", 'is "0" or "1", "false" or "true", got \'no\''),
         ("session.intra_op_num_threads", "-1", "session.intra_op_num_threads is a number of at least 0, got '-1'"),

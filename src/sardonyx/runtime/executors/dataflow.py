@@ -30,7 +30,7 @@ class DataflowExecutor:
 
     def __init__(self, plan: Plan, shared: ArenaPool | None = None) -> None:
         """Make an executor of `plan`, with empty tables and, where it has none of its own, `shared` arenas of the host."""
-        self.plan, self._shared = plan, shared
+        self.plan, self.shared = plan, shared
         self.order = find_dependencies(plan)
         self._results = ResultMemory(len(plan.outputs))
         self.binder = region_binder(plan, self.order, self._results)
@@ -41,7 +41,16 @@ class DataflowExecutor:
 
     def maker(self) -> Callable[[], DataflowExecutor]:
         """Return what makes executors of the same plan that keep nothing of runs yet, and keeps nothing of this one's."""
-        return functools.partial(DataflowExecutor, self.plan, self._shared)
+        return functools.partial(DataflowExecutor, self.plan, self.shared)
+
+    def rank(self, index: int) -> int:
+        """Return how early a step should run: of those that are ready the one with the highest goes first. Asked once of each."""
+        return self.order.ranks[index]
+
+    @functools.cached_property
+    def ranks(self) -> tuple[int, ...]:
+        """The `rank` of each step."""
+        return tuple(map(self.rank, range(len(self.plan.steps))))
 
     @property
     def shares(self) -> Collection[tuple[int, int]]:
@@ -90,7 +99,8 @@ class DataflowRun:
         self._changed = threading.Condition(threading.Lock())
         self._waits = list(order.waits)
         self._unread = [readers.bit_count() for readers in order.readers]
-        self._ready = [(-order.ranks[index], index) for index, count in enumerate(order.waits) if not count]
+        self._ranks = executor.ranks
+        self._ready = [(-self._ranks[index], index) for index, count in enumerate(order.waits) if not count]
         heapq.heapify(self._ready)
         self._shapes: dict[int, tuple[int, ...] | None] = {
             slot: shape_of(frame[slot]) for slot, maker in enumerate(order.makers) if maker < 0
@@ -187,7 +197,7 @@ class DataflowRun:
                 for follower in self._order.followers[index]:
                     self._waits[follower] -= 1
                     if not self._waits[follower]:
-                        heapq.heappush(self._ready, (-self._order.ranks[follower], follower))
+                        heapq.heappush(self._ready, (-self._ranks[follower], follower))
             self._changed.notify_all()
 
     def _free(self, step: Step) -> None:

@@ -36,7 +36,7 @@ class ParallelExecutor(DataflowExecutor):
 
     def maker(self) -> Callable[[], ParallelExecutor]:
         """Return what makes executors of the same plan that keep nothing of runs yet, and keeps nothing of this one's."""
-        return functools.partial(ParallelExecutor, self.plan, self._most_threads, self._shared)
+        return functools.partial(ParallelExecutor, self.plan, self._most_threads, self.shared)
 
     def after_fork(self) -> None:
         """Begin without threads in the child of a fork: it has none of its parent's."""

@@ -12,11 +12,27 @@ from collections.abc import Mapping
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import InvalidArgument
+from sardonyx.forks import without_fork
 from sardonyx.option import Kind, Unfit
 from sardonyx.partition.pins import parse_pins
+from sardonyx.runtime.executor import EXECUTORS
 from sardonyx.session.enums import GraphOptimizationLevel
 
-__all__ = ["AFFINITY", "DEVICES", "LAYERS", "LEVEL", "LIMIT", "LIMITS", "MODE", "PINS", "SHAPES", "YES", "Limit", "read_limit"]
+__all__ = [
+    "AFFINITY",
+    "DEVICES",
+    "EXECUTOR_NAME",
+    "LAYERS",
+    "LEVEL",
+    "LIMIT",
+    "LIMITS",
+    "MODE",
+    "PINS",
+    "SHAPES",
+    "YES",
+    "Limit",
+    "read_limit",
+]
 
 _LIMIT = re.compile(r"(\d*)\s*(?:,(.*))?", re.ASCII)
 _SHAPE = re.compile(r"(.+):\s*\[([\d\s,]*)\]", re.ASCII)
@@ -122,6 +138,17 @@ def _level(text: str) -> int:
     raise Unfit(text)
 
 
+def _executor(text: str) -> str:
+    if text in EXECUTORS:
+        return text
+    with without_fork():
+        from sardonyx.runtime.installed_executors import installed_executors  # which few sessions have
+
+    if text not in installed_executors():
+        raise Unfit(text)
+    return text
+
+
 def _mode(text: str) -> str:
     found = text.lower().removeprefix("ort_")
     if found not in ("sequential", "parallel"):
@@ -146,6 +173,7 @@ LAYERS = Kind("a list of DEVICE(TEXT, TEXT), separated by semicolons", _layers)
 AFFINITY = Kind('a list "1,2;3-5" for the threads in order, with processors counted from 1', _affinities)
 DEVICES = Kind('a list of devices with numbers, such as "cpu:0"', _devices)
 LEVEL = Kind('0, 1, 2, 3, 99 or one of "disable_all", "enable_basic", "enable_extended", "enable_layout", "enable_all"', _level)
+EXECUTOR_NAME = Kind('"sequential", "dataflow", "parallel", or the name of an installed executor', _executor)
 MODE = Kind('"sequential" or "parallel"', _mode)
 YES = Kind('"0" or "1", "false" or "true"', _yes)
 PINS = Kind("a list WHAT=PROVIDER; ...", lambda text: parse_pins(_parts(text)))

@@ -10,7 +10,20 @@ from collections.abc import Mapping
 
 from sardonyx.option import COUNT, FLAG, NAMES, PATH, SECONDS, SIZE_BYTES, TEXT, Option, choice
 from sardonyx.partition.pins import Pins
-from sardonyx.session.settings.grammar import AFFINITY, DEVICES, LAYERS, LEVEL, LIMIT, LIMITS, MODE, PINS, SHAPES, YES, Limit
+from sardonyx.session.settings.grammar import (
+    AFFINITY,
+    DEVICES,
+    EXECUTOR_NAME,
+    LAYERS,
+    LEVEL,
+    LIMIT,
+    LIMITS,
+    MODE,
+    PINS,
+    SHAPES,
+    YES,
+    Limit,
+)
 
 __all__ = ["KEYS", "KEYS_OF_RUNS", "OPTIMIZER_FLAGS"]
 
@@ -153,9 +166,7 @@ MEMORY_STATS = Option(
     "session.collect_node_memory_stats_to_file", PATH, "", "a file beside the model to which runs write what nodes need"
 )
 
-EXECUTOR = Option(
-    "session.executor", choice("sequential", "dataflow", "parallel"), "", "the executor, above what `execution_mode` says"
-)
+EXECUTOR = Option("session.executor", EXECUTOR_NAME, "", "the executor, above what `execution_mode` says")
 EXECUTION_MODE = Option("session.execution_mode", MODE, "", "`execution_mode`, which it stands above")
 INTRA_THREADS = Option("session.intra_op_num_threads", COUNT, 0, "`intra_op_num_threads`")
 INTER_THREADS = Option("session.inter_op_num_threads", COUNT, 0, "`inter_op_num_threads`")

@@ -161,7 +161,7 @@ class ExecutionSettings:
     """How a session runs."""
 
     executor: str = "sequential"
-    """One of EXECUTORS."""
+    """One of EXECUTORS, or the name of an installed one."""
     intra_op_threads: int = 0
     """Threads of one provider; 0 leaves the number open."""
     inter_op_threads: int = 0
