@@ -104,7 +104,7 @@ def bytes_kind(target: Target, block: int) -> Kind:
     def product(M: int, N: int, K: int, matrices: int) -> tuple[Run, int]:
         rng, blocks, width = np.random.default_rng(0), K // block, tiling(target).panel
         a = rng.integers(0, 256, (M, blocks, q_bytes(block))).astype(np.uint8)
-        a[..., :8] = np.ones(2, np.float32).view(np.uint8)
+        a[..., :4], a[..., 4:8] = np.ones(1, np.float32).view(np.uint8), np.ones(1, np.int32).view(np.uint8)
         panels, params = _beside(_packed(layout, N, K, width), matrices), DotParams(M, N * matrices, blocks)
         return _run(engine, a, panels, (M, N * matrices), params.words(), params.tasks(width), M * N * K * matrices)
 

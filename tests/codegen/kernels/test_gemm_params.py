@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from sardonyx.codegen.kernels.gemm_params import (
+    BLOCK_K,
     CHAIN,
     TASK_PRODUCTS,
     GemmParams,
@@ -12,7 +13,7 @@ from sardonyx.codegen.kernels.gemm_params import (
     chains_over_channels,
     computed_chain_for,
 )
-from sardonyx.codegen.target import host_target
+from sardonyx.codegen.target import emulated_target, host_target
 
 
 def test_a_block_of_rows_stays_in_half_of_the_cache() -> None:
@@ -52,6 +53,12 @@ def test_sums_over_few_channels_are_about_as_exact_as_those_of_each_channel(chan
 def test_sums_over_one_or_many_channels_are_not_cut_by_channels() -> None:
     """One channel is a single chain elsewhere too, and so are all taps of sixteen channels."""
     assert {chains_over_channels(channels, 9) for channels in (1, 16, 17, 64)} == {1}
+
+
+@pytest.mark.parametrize(("rows", "block"), [(1, 4096), (2, 4096), (3, BLOCK_K), (100, BLOCK_K)])
+def test_one_or_two_rows_read_whole_panels(rows: int, block: int) -> None:
+    """And more go through K in blocks, where registers are many."""
+    assert GemmParams.blocked(emulated_target("avx512", ["avx512f"]), rows, 1024, 4096).block_k == block
 
 
 def test_decoded_panels_are_gone_through_chain_by_chain() -> None:

@@ -43,6 +43,10 @@ BLOCK_C = 1 << 17
 _DECODED_ROWS = 256
 """Rows that share what is decoded: enough for that to cost little."""
 
+_BLOCKED_ROWS = 3
+"""Rows from which on K is gone through in blocks: fewer read all of a panel, since memory is read faster by long ranges. It is
+computed without a comparison, which would tie a recorded plan to one or two rows."""
+
 TASKS_PER_THREAD = 4
 """How finely a product is cut, so that no thread waits long for the last."""
 
@@ -102,6 +106,8 @@ class GemmParams:
         height = shape.tiles[0][1][0]
         is_read_once = not has_many_registers(target) and height > M
         block_k = min(K, chain_for(K) if is_decoded else K if is_read_once else BLOCK_K) or 1
+        if not is_decoded:
+            block_k += (max(K, 1) - block_k) * (1 // (M // _BLOCKED_ROWS + 1))
         if is_decoded:
             pieces_m = -(-M // _DECODED_ROWS) or 1
         else:

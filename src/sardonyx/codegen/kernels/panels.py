@@ -265,6 +265,11 @@ class BlockLayout(abc.ABC):
         """How many numbers a byte holds."""
         return 8 // self.bits
 
+    @property
+    def half(self) -> int:
+        """Half the range of numbers: the zero point where none is given."""
+        return 1 << (self.bits - 1)
+
     def block_bytes(self, width: int) -> int:
         """Return how many bytes a block of rows takes, of a panel of `width` columns."""
         return self.numbers_at(width) + self.block_size * width * self.bits // 8
@@ -276,7 +281,7 @@ class BlockLayout(abc.ABC):
     def zero_point(self, b: Function, block: Pointer, width: int, column: int | Register, lanes: int) -> Register:
         """Return the zero points of some columns of the block at `block`, in float32."""
         if self.zero is None:
-            return b.const(F32.vector(lanes), float(1 << (self.bits - 1)))
+            return b.const(F32.vector(lanes), float(self.half))
         if self.zero == F32:
             return block.of(F32).at(width).load(column, lanes)
         return block.at(width * F32.size_bytes).load(column, lanes).to(I32).to(F32)

@@ -30,7 +30,7 @@ def _rounded(engine: Engine, a: Array, block_size: int) -> tuple[Array, Array, A
     call(engine, "quantize", [a, q], QuantizeParams(K, blocks).words(), 0, M)
     heads = np.ascontiguousarray(q[:, :, :8]).view(np.float32)
     numbers = np.ascontiguousarray(q[:, :, 8:]).view(np.int8)
-    np.testing.assert_array_equal(heads[:, :, 1], numbers.sum(axis=2, dtype=np.int64))
+    np.testing.assert_array_equal(heads[:, :, 1].view(np.int32), numbers.sum(axis=2, dtype=np.int64))
     return q, numbers, heads[:, :, 0]
 
 

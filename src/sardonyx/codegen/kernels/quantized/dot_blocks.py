@@ -6,6 +6,9 @@
 A block of A is scaled by its largest magnitude / 127, each number rounded to nearest, ties to even; a block with an infinity or NaN
 makes its row NaN. Rows are independent of one another: equal bits in a batch or alone, for any number of threads.
 
+A tile reads the scales of a block of B before its numbers, as they lie: memory that is read strictly forwards comes at full speed.
+Where all zero points are half the range, their part is what the dot product of a block begins with.
+
 Where no instruction takes four bytes, dot products of numbers of few bits are added up in int16, as many as that holds.
 
 Numbers of B lie as the dot product of four bytes reads them, four rows of K in the bytes of a lane, a lane for each column:
@@ -139,7 +142,7 @@ def _quantize_block(b: Kernel, a: Pointer, q: Pointer, spans: Sequence[Span], la
         q.store(number.to(I8), _HEAD_BYTES + place * lanes, lanes)
         total = total + number
     q.of(F32).store(scale, 0)
-    q.of(F32).store(b.sum_lanes(total).to(F32), 1)
+    q.of(I32).store(b.sum_lanes(total), 1)
 
 
 def write_dot_blocks(module: Module, symbol: str, panels: DotPanels, epilogue: Epilogue | None = None) -> None:
@@ -184,8 +187,9 @@ def _write_tile(module: Module, symbol: str, panels: DotPanels, height: int, epi
             here = stored.at(block * panels.block_bytes(width))
             heads = [q.at((blocks * i + block) * q_bytes(panels.block_size)) for i in range(height)]
             rows = [head.at(_HEAD_BYTES).of(U32) for head in heads]
-            for dot in dots:
-                dot.set(b.const(dot.type, 0))
+            factors = [here.of(F32).load(j, lanes) for j in vectors]
+            for place, dot in enumerate(dots):
+                dot.set(_first_sum(b, panels, heads[place // len(vectors)]).splat(lanes))
             numbers = here.at(panels.numbers_at(width)).of(U32)
             groups = panels.block_size // 4 // fields
             together = min(groups, _short_groups(panels.bits)) if has_short_pairs(b.target) else 0
@@ -194,7 +198,7 @@ def _write_tile(module: Module, symbol: str, panels: DotPanels, height: int, epi
                     (numbers.at((group + i) * width), [row.at((group + i) * fields) for row in rows]) for i in range(together or 1)
                 ]
                 (_add_shorts if together else _add_groups)(b, parts, dots, panels.bits)
-            _add_block(b, here, [head.of(F32) for head in heads], dots, totals, panels)
+            _add_block(b, here, [head.of(F32) for head in heads], factors, dots, totals, panels)
         for place, total in enumerate(totals):
             i, j = place // len(vectors), place % len(vectors) * lanes
             span = Span(lanes, b.tail_mask(b.max(b.min(N - n - j, lanes), 0), lanes))
@@ -250,16 +254,28 @@ def _add_shorts(b: Function, groups: Sequence[_Group], dots: Sequence[Variable],
         dot.set(dot_pairs(b, dot.value, short.bits_as(ones.type), ones))
 
 
+def _first_sum(b: Function, panels: DotPanels, head: Pointer) -> Register:
+    """Return what the dot product of a block begins with: the zero point's part, where all of B have one."""
+    total = head.of(I32).load(1)
+    return total * -panels.half if panels.zero is None else total.like(0)
+
+
 def _add_block(
-    b: Function, here: Pointer, scales: Sequence[Pointer], dots: Sequence[Variable], totals: Sequence[Variable], panels: DotPanels
+    b: Function,
+    here: Pointer,
+    scales: Sequence[Pointer],
+    factors: Sequence[Register],
+    dots: Sequence[Variable],
+    totals: Sequence[Variable],
+    panels: DotPanels,
 ) -> None:
     """Add the dot products of a block, scaled, to the sums."""
-    lanes, vectors = dots[0].type.lanes, len(dots) // len(scales)
+    lanes, vectors = dots[0].type.lanes, len(factors)
     width = vectors * lanes
-    for j in range(vectors):
-        factor = here.of(F32).load(j * lanes, lanes)
-        zero = panels.zero_point(b, here, width, j * lanes, lanes)
+    for j, factor in enumerate(factors):
         for i, scale in enumerate(scales):
             place = i * vectors + j
-            dot = dots[place].value.to(F32) - zero * scale.load(1).splat(lanes)
+            dot = dots[place].value.to(F32)
+            if panels.zero is not None:
+                dot = dot - panels.zero_point(b, here, width, j * lanes, lanes) * scale.of(I32).load(1).to(F32).splat(lanes)
             totals[place].set(b.fma(dot, factor * scale.load(0).splat(lanes), totals[place].value))
