@@ -15,15 +15,27 @@ RULES = {1: EXPAND_QUANTIZED_LSTM_OUTPUT, 2: EXPAND_QUANTIZED_LSTM_STATE, 3: EXP
 OPSET = "21, com.microsoft 1"
 
 
-def text(directions=1, outputs=3, columns="", batch="n", given="", states="_, _", lengths="_", attributes="", fed=""):
+def text(
+    directions=1,
+    outputs=3,
+    columns="",
+    batch="n",
+    given="",
+    states="_, _",
+    lengths="_",
+    attributes="",
+    fed="",
+    peepholes="_",
+    steps="t",
+):
     names = ", ".join(("y", "h", "c")[:outputs])
     way = {1: "forward", 2: "bidirectional"}[directions]
     size = f"{directions}, 20" if columns else str(directions)
     numbers = {1: "[0.01]", 2: "[0.01, 0.02]"}[directions] if not columns else "... 3"
     zeros = {1: "[3]", 2: "[3, -4]"}[directions] if not columns else "... 4"
-    return f"""graph(x: float[t, {batch}, 6]{fed}) -> ({names}) {{ w: int8[{directions}, 6, 20] = ... 1 r: int8[{directions}, 5, 20] = ... 2
+    return f"""graph(x: float[{steps}, {batch}, 6]{fed}) -> ({names}) {{ w: int8[{directions}, 6, 20] = ... 1 r: int8[{directions}, 5, 20] = ... 2
         b: float[{directions}, 40] = ... 5 s: float[{size}] = {numbers} z: int8[{size}] = {zeros} {given}
-        {names} = com.microsoft.DynamicQuantizeLSTM(x, w, r, b, {lengths}, {states}, _, s, z, s, z)
+        {names} = com.microsoft.DynamicQuantizeLSTM(x, w, r, b, {lengths}, {states}, {peepholes}, s, z, s, z)
         {{hidden_size = 5, direction = "{way}"{attributes}}} }}"""
 
 
@@ -44,11 +56,26 @@ def test_fires_with_the_same_numbers(directions, outputs):
         {"attributes": ', activations = ["Sigmoid", "Tanh", "Tanh"]'},
         {"batch": "2"},
         {"batch": "2", "given": "h0: float[1, 2, 5] = ... 8 c0: float[1, 2, 5] = ... 9", "states": "h0, c0"},
+        {"attributes": ", clip = 0.5"},
+        {"attributes": ", input_forget = 1"},
+        {"attributes": ', activations = ["Sigmoid", "Relu", "Softsign"]'},
+        {"given": "P: float[1, 15] = ... 8", "peepholes": "P", "attributes": ", clip = 0.5"},
+        {"given": "P: float[2, 15] = ... 8", "peepholes": "P", "directions": 2},
     ],
 )
 def test_other_forms(given):
-    """Scales by column, activations that are named, a batch of known size, states that are given."""
+    """Scales by column, other activations, a batch of known size, states that are given, clips, coupled gates, peepholes."""
     _, fired = apply_rule(EXPAND_QUANTIZED_LSTM, text(**given), opset=OPSET, rtol=0.02)
+    assert fired == 1
+
+
+@pytest.mark.parametrize("directions", [1, 2])
+@pytest.mark.parametrize("lengths", ["[4, 4, 4]", "[1, 4, 2]", "[2, 1, 3]"])
+def test_sequences_may_end_early(directions, lengths):
+    """All of them, or some; they are read backwards within their lengths."""
+    given = f"l: int32[3] = {lengths} h0: float[{directions}, 3, 5] = ... 8"
+    graph = text(directions, batch="3", steps="5", given=given, lengths="l", states="h0, _")
+    _, fired = apply_rule(EXPAND_QUANTIZED_LSTM, graph, opset=OPSET, rtol=1e-5)
     assert fired == 1
 
 
@@ -62,10 +89,10 @@ def test_the_last_step_may_be_the_first():
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"lengths": "l", "fed": ", l: int32[n]"}, "lengths of sequences"),
-        ({"attributes": ", clip = 2.0"}, "not the default"),
-        ({"attributes": ", input_forget = 1"}, "not the default"),
-        ({"attributes": ', activations = ["Sigmoid", "Relu", "Tanh"]'}, "not the default"),
+        ({"attributes": ', activations = ["Sigmoid", "Elu", "Tanh"]'}, "elu"),
+        ({"attributes": ', activations = ["Sigmoid", "Tanh"]'}, "the activations are"),
+        ({"attributes": ", activation_alpha = [1.0]"}, "parameters"),
+        ({"given": "P: float[1, 10] = ... 8", "peepholes": "P"}, "peepholes"),
         ({"outputs": 2}, "no match"),
     ],
 )

@@ -7,11 +7,15 @@
                                    i, o, f, g = Split(p + r + bias)
                                    c = sigmoid(f) c + sigmoid(i) tanh(g);  h = sigmoid(o) tanh(c)
 
+Gates are clipped, coupled, and joined by peepholes where the node says so. Sequences of lengths of their own are read backwards
+within these (ReverseSequence around the Scan), keep their last states, and enter the next steps as zeros, so that the state of a
+batch is quantized over those that go on; x is quantized up to the end of the longest one.
+
 The integers are those that onnxruntime multiplies; floats are rounded in another order.
 
 Left alone:
     weights, scales or zero points that are no constants, or scales of other sizes than one for a direction or for each column
-    sequences of lengths of their own, peepholes, clipping, coupled gates, activations other than the default ones
+    activations that have parameters, or are none of _ACTIVATIONS
     x of unknown rank, or with another number of directions than the weights
 """
 
@@ -39,8 +43,11 @@ _SPLITS_EVENLY = 11
 """The last opset in which Split without sizes needs no number of outputs."""
 _BACKWARD = {"forward": (0,), "reverse": (1,), "bidirectional": (0, 1)}
 _DEFAULT = ("sigmoid", "tanh", "tanh")
+_ACTIVATIONS = {name.lower(): name for name in ("Relu", "Sigmoid", "Softplus", "Softsign", "Tanh")}
+"""Name -> the operator that it is."""
 _WEIGHTS = {"w": (1, 8, 9), "r": (2, 10, 11)}
 """The inputs that are weights, scales and zero points."""
+_LENGTHS, _PEEPHOLES = 4, 7
 _GATES = 4
 
 
@@ -55,13 +62,19 @@ def _check(match: Match) -> str | None:
         return "x is no float tensor of three dimensions"
     if any(tensor_of(node.input(place)) is None for places in _WEIGHTS.values() for place in places) or w is None:
         return "weights, scales or zero points are no constants"
-    if any(node.input(place) is not None for place in (4, 7)):
-        return "there are lengths of sequences, or peepholes"
-    names = tuple(name.lower() for name in node.texts("activations", ()))
     directions = _BACKWARD.get(node.text("direction", "forward"), ())
-    if names not in ((), _DEFAULT * len(directions)) or node.number("clip") is not None or node.flag("input_forget"):
-        return "activations, clip or input_forget are not the default"
+    names = _activations(node)
+    if len(names) != 3 * len(directions) or any(name not in _ACTIVATIONS for name in names):
+        return f"the activations are {', '.join(names)}"
+    if any(name in node.attributes for name in ("activation_alpha", "activation_beta")):
+        return "activations have parameters"
     return _shapes_reason(node, len(directions))
+
+
+def _activations(node: Node) -> tuple[str, ...]:
+    """Return the names of the activations in lower case, three for each direction."""
+    given = tuple(name.lower() for name in node.texts("activations", ()))
+    return given or _DEFAULT * len(_BACKWARD.get(node.text("direction", "forward"), ()))
 
 
 def _shapes_reason(node: Node, directions: int) -> str | None:
@@ -75,9 +88,10 @@ def _shapes_reason(node: Node, directions: int) -> str | None:
             return f"weights of shape {shape}, expected ({directions}, …, {columns})"
         if any(_array(node, place).shape not in ((directions,), (directions, columns)) for place in rest):
             return "scales or zero points are not one for a direction, or one for each column"
-    bias = node.input(3)
-    if bias is not None and bias.shape != (directions, 2 * columns):
-        return f"the bias has shape {bias.shape}, expected {(directions, 2 * columns)}"
+    for place, what, width in ((3, "bias", 2 * columns), (7, "peepholes", 3 * r.shape[1])):
+        given = node.input(place)
+        if given is not None and given.shape != (directions, width):
+            return f"{what}: the shape is {given.shape}, expected {(directions, width)}"
     return None
 
 
@@ -89,8 +103,10 @@ def _array(node: Node, place: int) -> Array:
 
 
 def _replace(op: Builder, match: Match, learned: None) -> tuple[Value, ...]:
-    node = match.node("lstm")
-    x8, x_scale, x_zero = op.outputs("DynamicQuantizeLinear", 3, node.inputs[0])
+    node, x = match.node("lstm"), match.node("lstm").inputs[0]
+    lengths = node.input(_LENGTHS)
+    read = x if lengths is None else _up_to_the_longest(op, x, lengths)
+    x8, x_scale, x_zero = op.outputs("DynamicQuantizeLinear", 3, read)
     made = []
     for direction, backward in enumerate(_BACKWARD[node.text("direction", "forward")]):
         w, w_scale, w_zero = (_part(op, node, place, direction) for place in _WEIGHTS["w"])
@@ -114,21 +130,42 @@ def _joined(op: Builder, parts: Sequence[Value], axis: int) -> Value:
 
 def _scan(op: Builder, node: Node, projected: Value, direction: int, backward: int) -> tuple[Value, ...]:
     """Return the last hidden state and cell (N, H), and the hidden state of each step (T, N, H)."""
-    H, x = _array(node, 2).shape[1], node.inputs[0]
+    H, x, lengths = _array(node, 2).shape[1], node.inputs[0], node.input(_LENGTHS)
     batch: Dim | None = None if x is None or x.shape is None else x.shape[1]
-    states = [_state(op, node, place, direction, H, batch) for place in (5, 6)]
+    hidden, cell = (_state(op, node, place, direction, H, batch) for place in (5, 6))
     body = _body(op, node, direction, H, 1 if batch is None else batch)
-    return op.outputs(
-        "Scan",
-        3,
-        *states,
-        projected,
-        body=body,
-        num_scan_inputs=1,
-        scan_input_directions=(backward,),
-        scan_output_directions=(backward,),
-        _version=_VERSION,
-    )
+    if lengths is None:
+        way = {"scan_input_directions": (backward,), "scan_output_directions": (backward,)}
+        return op.outputs("Scan", 3, hidden, cell, projected, body=body, num_scan_inputs=1, **way, _version=_VERSION)
+    turned = _turned(op, projected, lengths) if backward else projected
+    inputs = (hidden, hidden, cell, turned, _is_live(op, node, lengths))
+    _, last, cell, y = op.outputs("Scan", 4, *inputs, body=body, num_scan_inputs=2, _version=_VERSION)
+    return last, cell, _turned(op, y, lengths) if backward else y
+
+
+def _turned(op: Builder, steps: Value, lengths: Value) -> Value:
+    """Return steps (T, N, …) with each sequence backwards within its length."""
+    wide = op.Cast(lengths, to=int(DataType.INT64), _version=_VERSION)
+    return op.ReverseSequence(steps, wide, time_axis=0, batch_axis=1, _version=_VERSION)
+
+
+def _up_to_the_longest(op: Builder, x: Value | None, lengths: Value) -> Value:
+    """Return x (T, N, I) with zeros in the steps that no sequence has."""
+    longest = op.ReduceMax(op.Cast(lengths, to=int(DataType.INT64), _version=_VERSION), keepdims=0, _version=_VERSION)
+    return op.Where(op.Less(_steps(op, x), longest, _version=_VERSION), x, np.zeros((), np.float32), _version=_VERSION)
+
+
+def _is_live(op: Builder, node: Node, lengths: Value) -> Value:
+    """Return for each step and sequence whether that goes on (T, N, 1)."""
+    wide = op.Unsqueeze(op.Cast(lengths, to=int(DataType.INT64), _version=_VERSION), np.array([1], np.int64), _version=_VERSION)
+    return op.Less(_steps(op, node.inputs[0]), wide, _version=_VERSION)
+
+
+def _steps(op: Builder, x: Value | None) -> Value:
+    """Return the numbers of the steps of x (T, 1, 1)."""
+    size = op.Gather(op.Shape(x, _version=_VERSION), np.array(0, np.int64), axis=0, _version=_VERSION)
+    steps = op.Range(np.array(0, np.int64), size, np.array(1, np.int64), _version=_VERSION)
+    return op.Unsqueeze(steps, np.array([1, 2], np.int64), _version=_VERSION)
 
 
 def _state(op: Builder, node: Node, place: int, direction: int, H: int, batch: Dim | None) -> Value:
@@ -145,29 +182,73 @@ def _state(op: Builder, node: Node, place: int, direction: int, H: int, batch: D
 
 
 def _body(op: Builder, node: Node, direction: int, H: int, batch: Dim) -> Graph:
-    """Return the graph of one step: from h, c and the projected input to h, c and h."""
-    kinds = [TensorType(DataType.FLOAT, (batch, size)) for size in (H, H, _GATES * H)]
-    h, c, p = (Value(name, kind) for name, kind in zip(("h", "c", "p"), kinds, strict=True))
-    weights = [_part(op, node, place, direction) for place in _WEIGHTS["r"]]
-    body = Graph("lstm_step", [h, c, p])
+    """Return the graph of one step: from the states and the projected input to the states and the output.
+
+    States are h and c; with lengths h as the product reads it, the last h of each sequence, and c, and whether sequences go on is
+    read too.
+    """
+    floats = [Value(name, TensorType(DataType.FLOAT, (batch, H))) for name in ("h", "last", "c")]
+    p = Value("p", TensorType(DataType.FLOAT, (batch, _GATES * H)))
+    live = Value("live", TensorType(DataType.BOOL, (batch, 1)))
+    h, last, c = floats
+    ragged = node.input(_LENGTHS) is not None
+    body = Graph("lstm_step", [h, last, c, p, live] if ragged else [h, c, p])
 
     def add(op_type: str, *inputs: Value, domain: str = "", count: int = 1) -> tuple[Value, ...]:
         made = Node(op_type, inputs, count, {}, domain=domain, version=1 if domain else _VERSION, name=f"{node.name}/{op_type}")
         return body.append(made).outputs
 
+    weights = [_part(op, node, place, direction) for place in _WEIGHTS["r"]]
     (product,) = add("DynamicQuantizeMatMul", h, *weights, domain=_MICROSOFT)
     (gates,) = add("Add", product, p)
-    bias = node.input(3)
-    if bias is not None:
+    if node.input(3) is not None:
         (gates,) = add("Add", gates, _bias(op, node, direction))
-    i, o, f, g = _split(op, body, gates, H)
-    kept, fresh = add("Mul", *add("Sigmoid", f), c), add("Mul", *add("Sigmoid", i), *add("Tanh", g))
-    (cell,) = add("Add", *kept, *fresh)
-    (hidden,) = add("Mul", *add("Sigmoid", o), *add("Tanh", cell))
-    (output,) = add("Identity", hidden)
-    for value in (hidden, cell, output):
+    cell, hidden = _cell(op, node, direction, _split(op, body, gates, H), c, add)
+    if not ragged:
+        outputs = (hidden, cell, *add("Identity", hidden))
+    else:
+        (shown,) = add("Where", live, hidden, op.constant(np.zeros((), np.float32)))
+        outputs = (shown, *add("Where", live, hidden, last), *add("Where", live, cell, c), *add("Identity", shown))
+    for value in outputs:
         body.add_output(value)
     return body
+
+
+def _cell(
+    op: Builder, node: Node, direction: int, gates: tuple[Value, ...], c: Value, add: Callable[..., tuple[Value, ...]]
+) -> tuple[Value, Value]:
+    """Add what makes of the four gates and of c the next c, and h; return both."""
+    i, o, f, g = gates
+    first, second, third = (_ACTIVATIONS[name] for name in _activations(node)[3 * direction : 3 * direction + 3])
+    peepholes = _peepholes(op, node, direction)
+    limit = node.number("clip")
+
+    def activated(kind: str, gate: Value) -> Value:
+        if limit is not None:
+            ends = [op.constant(np.array(end, np.float32)) for end in (-limit, limit)]
+            (gate,) = add("Clip", gate, *ends)
+        return add(kind, gate)[0]
+
+    def looked(gate: Value, place: int, cell: Value) -> Value:
+        return gate if peepholes is None else add("Add", gate, *add("Mul", cell, peepholes[place]))[0]
+
+    opened = activated(first, looked(i, 0, c))
+    if node.flag("input_forget"):
+        (kept,) = add("Sub", op.constant(np.ones((), np.float32)), opened)
+    else:
+        kept = activated(first, looked(f, 2, c))
+    (cell,) = add("Add", *add("Mul", kept, c), *add("Mul", opened, activated(second, g)))
+    (hidden,) = add("Mul", activated(first, looked(o, 1, cell)), *add(third, cell))
+    return cell, hidden
+
+
+def _peepholes(op: Builder, node: Node, direction: int) -> tuple[Value, ...] | None:
+    """Return those of a direction for the gates i, o and f (H,); None where there are none."""
+    given = node.input(_PEEPHOLES)
+    if given is None:
+        return None
+    part = op.Gather(given, np.array(direction, np.int64), axis=0, _version=_VERSION)
+    return op.outputs("Split", 3, part, axis=0, _version=_SPLITS_EVENLY)
 
 
 def _bias(op: Builder, node: Node, direction: int) -> Value:

@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.models import model
 from support.run_op import run_op
 
+import sardonyx as ort
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.formats.onnx import to_proto
 
 T, N, FEATURES, H, D = 3, 2, 4, 5, 2
 
@@ -59,6 +62,24 @@ def test_the_state_is_rounded_in_each_step() -> None:
     for step in range(T):
         _, h, c = run_op("LSTM", whole[step : step + 1], w, r, given[2], None, rounded(h), c, outputs=3)
         np.testing.assert_allclose(y[step, 0], h[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+@pytest.mark.parametrize("lengths", [[3, 1, 2], [2, 0, 1], [4, 4, 4], [1, 5, 5]])
+def test_sequences_that_have_ended_do_not_widen_a_range(direction: str, lengths: list[int]) -> None:
+    """Neither those of the state nor, behind the longest one, that of x: as in onnxruntime, to the rounding of floats."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    text = f"""graph(x: float[5, 3, 4]) -> (y: float[5, 1, 3, 6], h: float[1, 3, 6], c: float[1, 3, 6]) {{
+        w: int8[1, 4, 24] = ... 1 r: int8[1, 6, 24] = ... 2 b: float[1, 48] = ... 3 l: int32[3] = {lengths}
+        s: float[1] = [0.004] z: int8[1] = [0]
+        y, h, c = com.microsoft.DynamicQuantizeLSTM(x, w, r, b, l, _, _, _, s, z, s, z)
+        {{hidden_size = 6, direction = "{direction}"}} }}"""
+    x = np.random.default_rng(6).standard_normal((5, 3, 4)).astype(np.float32) * np.float32([[[1]], [[1]], [[1]], [[1]], [[9]]])
+    proto = to_proto(model(text, opset="17, com.microsoft 1")).SerializeToString()
+    wanted = onnxruntime.InferenceSession(proto, providers=["CPUExecutionProvider"]).run(None, {"x": x})
+    found = ort.InferenceSession(proto, providers=["ReferenceExecutionProvider"]).run(None, {"x": x})
+    for own, other in zip(found[:1] if 0 in lengths else found, wanted, strict=False):
+        np.testing.assert_allclose(own, other, rtol=0, atol=1e-5)
 
 
 def test_a_scale_of_another_size_is_an_error() -> None:

@@ -16,11 +16,19 @@ __all__ = ["dynamic_quantize_lstm"]
 
 
 class _QuantizedCell(LstmCell):
-    """The cell of an LSTM that multiplies by the hidden state rounded to 8 bits."""
+    """The cell of an LSTM that multiplies by the hidden state rounded to 8 bits, over the sequences that go on."""
+
+    _ended: Array | None = None
 
     def step(self, projected: Array, hidden: Array, out: Array) -> None:
         """See Cell."""
-        super().step(projected, _rounded(hidden), out)
+        read = hidden if self._ended is None else np.where(self._ended[:, None], np.float32(0), hidden)
+        super().step(projected, _rounded(read), out)
+
+    def freeze(self, ended: Array) -> None:
+        """See Cell; what has ended is zeros from the next step on."""
+        super().freeze(ended)
+        self._ended = ended
 
 
 @kernel("DynamicQuantizeLSTM", domain="com.microsoft")
@@ -49,9 +57,12 @@ def dynamic_quantize_lstm(
 ) -> tuple[Array, ...]:
     """Compute LSTM on W (D, I, 4H) and R (D, H, 4H) of 8 bits, with scales and zero points (D,) or (D, 4H).
 
-    X is quantized to uint8 over its range, and Ht-1 over its own in each step, as DynamicQuantizeLinear does it. Source:
-    com.microsoft DynamicQuantizeLSTM of ONNX Runtime 1.31, whose results these are but for the rounding of floats.
+    X is quantized to uint8 over its range up to the end of the longest sequence, and Ht-1 in each step over that of the sequences
+    that go on, as DynamicQuantizeLinear does it. Source: com.microsoft DynamicQuantizeLSTM of ONNX Runtime 1.31, whose results
+    these are but for the rounding of floats.
     """
+    if sequence_lens is not None and x.ndim == 3:
+        x = np.where(np.arange(len(x))[:, None, None] < sequence_lens.max(initial=0), x, np.float32(0))
     w = _dequantize("W", weights, weight_scale, weight_zero_point)
     r = _dequantize("R", recurrence, recurrence_scale, recurrence_zero_point)
     return run_lstm(
