@@ -7,7 +7,8 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import BF16, F16
-from sardonyx.codegen.kernels.attention.rows import PIECE, RowAttentionParams, part_elements, write_join, write_row_attention
+from sardonyx.codegen.kernels.attention.row_parts import PIECE, RowAttentionParams, part_elements
+from sardonyx.codegen.kernels.attention.rows import write_join, write_row_attention
 from sardonyx.codegen.kernels.attention.scores import AttentionShape, Masking
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import available_levels, host_target

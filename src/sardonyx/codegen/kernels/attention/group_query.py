@@ -20,7 +20,7 @@ from sardonyx.codegen.emit.narrow import to_narrow
 from sardonyx.codegen.emit.types import F32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 
-__all__ = ["Rotation", "write_append", "write_ends", "write_lengths", "write_rotate", "write_seen"]
+__all__ = ["Rotation", "write_append", "write_ends", "write_lengths", "write_rotate", "write_row", "write_seen"]
 
 PAST, TOTAL = 0, 1
 """The two numbers of a batch."""
@@ -101,7 +101,7 @@ def write_append(module: Module, symbol: str, rotation: Rotation, kind: Type = F
                     cache.store(0.0, i, span)
             source = b.buffer(1, F32).at(batch * from_batch + head * from_head)
             with b.loop(0, S) as row:
-                _write_row(b, source.at(row * from_row), cache.at((past + row) * D), past + row, D, half, rotation)
+                write_row(b, source.at(row * from_row), cache.at((past + row) * D), past + row, D, half, rotation)
 
 
 def write_rotate(module: Module, symbol: str, rotation: Rotation) -> None:
@@ -116,17 +116,24 @@ def write_rotate(module: Module, symbol: str, rotation: Rotation) -> None:
             position = b.buffer(4, I64).load(batch * 2 + PAST) + row
             source, result = b.buffer(1, F32).at(batch * from_batch + row * from_row), b.buffer(5, F32).at(task * H * D)
             with b.loop(0, H) as head:
-                _write_row(b, source.at(head * from_head), result.at(head * D), position, D, half, rotation)
+                write_row(b, source.at(head * from_head), result.at(head * D), position, D, half, rotation)
 
 
-def _write_row(
-    b: Kernel, source: Pointer, result: Pointer, position: Register, D: Register, half: Register, rotation: Rotation
+def write_row(
+    b: Kernel,
+    source: Pointer,
+    result: Pointer,
+    position: Register,
+    D: Register,
+    half: Register,
+    rotation: Rotation,
+    tables: tuple[int, int] = (2, 3),
 ) -> None:
-    """Write D elements, the first 2 x half of them rotated."""
+    """Write D elements, the first 2 x half of them rotated by the row at `position` of two buffers, cosines and sines."""
     if rotation is Rotation.NONE:
         _copy(b, source, result, b.const(I64, 0), D)
         return
-    cosines, sines = (b.buffer(index, F32).at(position * half) for index in (2, 3))
+    cosines, sines = (b.buffer(index, F32).at(position * half) for index in tables)
     for i, span in b.vectors(0, half, F32, lanes=None if rotation is Rotation.HALVES else 1):
         left, right = (i, i + half) if rotation is Rotation.HALVES else (i * 2, i * 2 + 1)
         x, y, c, s = source.load(left, span), source.load(right, span), cosines.load(i, span), sines.load(i, span)

@@ -68,6 +68,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "SimplifiedLayerNormalization",
         f"{_NHWC}InstanceNormalization",
     ),
+    "paged_attention": (f"{_CONTRIB}PagedAttention",),
     "pool": (
         f"{_CONTRIB}NhwcMaxPool",
         *(f"{_NHWC}{name}" for name in ("AveragePool", "LpPool", "MaxPool", "QLinearAveragePool", "QLinearGlobalAveragePool")),

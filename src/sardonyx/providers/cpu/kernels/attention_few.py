@@ -12,14 +12,8 @@ from typing import TypeAlias
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, Type
-from sardonyx.codegen.kernels.attention.rows import (
-    FEW,
-    PIECE,
-    RowAttentionParams,
-    part_elements,
-    write_join,
-    write_row_attention,
-)
+from sardonyx.codegen.kernels.attention.row_parts import PIECE, RowAttentionParams, part_elements
+from sardonyx.codegen.kernels.attention.rows import FEW, write_join, write_row_attention
 from sardonyx.codegen.kernels.attention.scores import AttentionShape, Masking
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
