@@ -10,6 +10,7 @@ import click
 
 from sardonyx.cli.completions import ModelPath
 from sardonyx.cli.console import (
+    counted,
     following,
     force_option,
     json_option,
@@ -73,7 +74,7 @@ def convert(
         rows = [{"where": loss.where, "what": loss.what} for loss in losses]
         print_json({"path": str(output), "format": chosen.name, "nodes": nodes, "not_expressed": rows})
         return
-    print_text(f"{output}: {chosen.name}, {nodes} nodes, {_size(output)}")
+    print_text(f"{output}: {chosen.name}, {counted(nodes, 'node')}, {_size(output)}")
     _print(losses)
 
 

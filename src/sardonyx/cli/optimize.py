@@ -12,6 +12,7 @@ import click
 
 from sardonyx.cli.completions import ModelPath, complete_rules
 from sardonyx.cli.console import (
+    counted,
     fail,
     following,
     force_option,
@@ -157,7 +158,7 @@ def _facts(model: Model, report: Report, diff: bool) -> dict[str, object]:
 
 def _print(source: str, output: Path | None, model: Model, report: Report) -> None:
     saved = f", saved as {output}" if output is not None else ""
-    print_text(f"{source}: {report.nodes_before} -> {report.nodes_after} nodes in {report.seconds:.2f} s{saved}")
+    print_text(f"{source}: {report.nodes_before} -> {counted(report.nodes_after, 'node')} in {report.seconds:.2f} s{saved}")
     if report.fired:
         print_text("rules: " + ", ".join(f"{name} {count}" for name, count in report.fired.most_common()))
     changed = [record.name for record in report.passes.values() if record.changes and record.name not in ("apply_rules",)]

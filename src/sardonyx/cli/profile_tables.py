@@ -140,7 +140,7 @@ def _share(steps: Sequence[Step], roofline: Roofline) -> float | None:
 
 def _called(step: Step) -> str:
     """Return a step's name, operators and result, and the nodes of the given model where they are others."""
-    if step.operators == step.name:  # what a run does around its programs
+    if not step.provider:  # what a run does around its programs
         return step.name
     text = f"{step.name}\n  {_operators(step.operators, step.provider)}"
     text += f" -> {step.outputs.partition(', ')[0]}" if step.outputs else ""
