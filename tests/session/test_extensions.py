@@ -171,10 +171,14 @@ def test_a_session_goes_on_without_a_rule_that_cannot_take_part() -> None:
             lambda op, x: op.BiasGeluu(x, _domain="com.microsoft"),
             "operator com.microsoft.BiasGeluu is unknown .* did you mean BiasGelu",
         ),
+        (lambda op, x: op.Tanh(op.Softmax(x, axes=1)), "can never match: Softmax has no attribute axes; did you mean axis"),
+        (lambda op, x: op.Relu(x, slope=0.1), "can never match: Relu has no attribute slope; it has"),
+        (lambda op, x: op.Squeeze(x, axes=[1]), None),
+        (lambda op, x: op.BiasGelu(x, x, anything=1, _domain="com.microsoft"), None),
     ],
 )
-def test_a_misspelt_operator_in_a_pattern_is_refused(pattern: Callable[..., Any], message: str | None) -> None:
-    """It would match nothing, in silence; domains of others may have any operators."""
+def test_a_misspelt_operator_or_attribute_in_a_pattern_is_refused(pattern: Callable[..., Any], message: str | None) -> None:
+    """It would match nothing, in silence; domains of others may have any operators, and operators of others any attributes."""
     options = SessionOptions()
     options.add_rule(_rule(pattern=pattern))
     if message is None:

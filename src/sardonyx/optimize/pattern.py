@@ -124,17 +124,18 @@ class PatternBuilder:
         return Choice(tuple(_term(alternative) for alternative in alternatives))
 
 
-def operators_of(pattern: Pattern) -> set[tuple[str, str]]:
-    """Return the domain and the name of each operator that a pattern asks for."""
-    found: set[tuple[str, str]] = set()
+def operators_of(pattern: Pattern) -> dict[tuple[str, str], set[str]]:
+    """Return the domain and the name of each operator that a pattern asks for, with the attributes that it names."""
+    found: dict[tuple[str, str], set[str]] = {}
     pending: list[Term] = list(pattern.results)
     while pending:
         term = pending.pop()
         if isinstance(term, Choice):
             pending.extend(term.terms)
         elif isinstance(term, Output):
-            found.add((term.operation.domain, term.operation.op_type))
-            pending.extend(term.operation.inputs)
+            operation = term.operation
+            found.setdefault((operation.domain, operation.op_type), set()).update(operation.constraints)
+            pending.extend(operation.inputs)
     return found
 
 

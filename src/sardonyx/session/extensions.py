@@ -20,6 +20,7 @@ from sardonyx.custom_ops.definition import OperatorSource
 from sardonyx.errors import OptimizationError, describe
 from sardonyx.forks import without_fork
 from sardonyx.installed import installed_points, search_path
+from sardonyx.spelling import nearest
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -83,10 +84,27 @@ def _problem_of_rule(rule: Any) -> str | None:
         return f"has the level {rule.level!r}; expected one of sardonyx.optimize.contract.Level"
     if problem is not None:
         return problem
-    for domain, op_type in sorted(operators_of(compile_pattern(rule.pattern))):
-        if domain in known_domains() and find_schema(domain, op_type, _NEWEST) is None:
+    for (domain, op_type), attributes in sorted(operators_of(compile_pattern(rule.pattern)).items()):
+        if domain not in known_domains():
+            continue
+        newest = find_schema(domain, op_type, _NEWEST)
+        if newest is None:
             return f"can never match: {unknown_operator(domain, op_type, table().newest(domain))}"
+        older = [table().find(domain, op_type, version) for version in table().versions(domain, op_type)]
+        schemas = [newest, *(schema for schema in older if schema is not None)]
+        known = sorted({name for schema in schemas for name in schema.attributes})
+        unknown = sorted(attributes - set(known))
+        if unknown and not any(schema.is_open for schema in schemas):
+            return f"can never match: {op_type} has no attribute {unknown[0]}; {_which_of(known, unknown[0])}"
     return None
+
+
+def _which_of(known: Sequence[str], misspelt: str) -> str:
+    """Say which attributes there are, the one that is probably meant where there is one."""
+    meant = nearest(misspelt, known)
+    if meant:
+        return f"did you mean {meant}?"
+    return f"it has {', '.join(known)}" if known else "it has none"
 
 
 def _problem_of_pass(item: Any, functions: Sequence[str] = ("run",)) -> str | None:
