@@ -6,8 +6,9 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, I64
+from sardonyx.codegen.kernels import top_k
 from sardonyx.codegen.kernels.ranking import INSERTION
-from sardonyx.codegen.kernels.top_k import STATE_BYTES, TopKParams, list_room, work_bytes, write_top_k
+from sardonyx.codegen.kernels.top_k import STATE_BYTES, TopKParams, list_room, sorting_passes, work_bytes, write_top_k
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
@@ -90,3 +91,31 @@ def test_a_k_that_cannot_be_is_reported(engine: Engine, k: int) -> None:
     params = TopKParams(2, 20, 1, 2, 1, 0)
     call(engine, "largest", [x, nothing, nothing, nothing, nothing, np.array([k]), status], params.words(), 0, params.tasks())
     assert status[0] != 0
+
+
+@pytest.mark.parametrize(("rows", "n", "k"), [(1, 100, 100), (3, 97, 51), (2, 64, 64), (5, 49, 17), (2, 100, 16), (4, 16, 16)])
+@pytest.mark.parametrize("together", [1, 2])
+@pytest.mark.parametrize("name", ["largest", "smallest"])
+def test_rows_are_sorted_part_by_part_where_k_is_large(
+    target: Target, monkeypatch: pytest.MonkeyPatch, name: str, rows: int, n: int, k: int, together: int
+) -> None:
+    """Several parts of a row, the last one whole or not; bytes that all keys share are passed over; of equals the first comes first."""
+    monkeypatch.setattr(top_k, "_PART", 16)
+    monkeypatch.setattr(top_k, "SORTED_FROM", 16)
+    kind, largest = (F32, True) if name == "largest" else (I64, False)
+    module, engine = Module(target), Engine(target)
+    write_top_k(module, "parts", kind, largest=largest)
+    engine.add(module)
+    draw = np.random.default_rng(n)
+    x = draw.standard_normal((rows, n)).astype(np.float32) if largest else draw.integers(-(1 << 40), 1 << 40, (rows, n))
+    x[0] = x[0] // x[0].dtype.type(2)
+    x[-1, ::3] = 0
+    room = n if k > 16 else min(n, list_room(k))
+    values, positions = np.zeros((rows, k), x.dtype), np.zeros((rows, k), np.int64)
+    work_of_one = -(-(STATE_BYTES + room * work_bytes(kind)) // 8) * 8
+    work, length, status = np.zeros(together * work_of_one // 8), np.zeros(1, np.int64), np.zeros(1, np.int64)
+    params = TopKParams(rows, n, 1, 1, together, work_of_one, sorting_passes(kind) if k > 16 else 1)
+    call(engine, "parts", [x, values, positions, work, length, np.array([k]), status], params.words(), 0, params.tasks())
+    wanted = np.argsort(-x if largest else x, axis=1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(positions, wanted)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, wanted, 1))

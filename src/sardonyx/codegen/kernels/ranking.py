@@ -28,6 +28,7 @@ __all__ = [
     "key_type",
     "sort_key",
     "spread_digits",
+    "sum_digits",
     "write_sort",
 ]
 
@@ -154,7 +155,7 @@ def _by_digits(f: Function, first: tuple[Pointer, Pointer], second: tuple[Pointe
         with f.when(here.load(digit_of(first[0].load(0), shift)).to(I64).ne(count)):
             keys, places = (_either(f, is_second.value, b, a) for a, b in zip(first, second, strict=True))
             to_keys, to_places = (_either(f, is_second.value, a, b) for a, b in zip(first, second, strict=True))
-            _begin_digits(f, here)
+            sum_digits(f, here)
             spread_digits(f, here, shift, (keys, places), (to_keys, to_places), count)
             is_second.set(~is_second.value)
     with f.when(is_second.value):
@@ -196,7 +197,7 @@ def spread_digits(
         target[1].store(source[1].load(i), place)
 
 
-def _begin_digits(f: Function, counts: Pointer) -> None:
+def sum_digits(f: Function, counts: Pointer) -> None:
     """Put in place of each count the sum of those before."""
     total = f.variable(f.const(I32, 0))
     with f.loop(0, DIGITS) as digit:

@@ -8,7 +8,7 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I64, Type
 from sardonyx.codegen.kernels.ranking import MOST_KEYS
-from sardonyx.codegen.kernels.top_k import STATE_BYTES, TopKParams, list_room, work_bytes, write_top_k
+from sardonyx.codegen.kernels.top_k import SORTED_FROM, STATE_BYTES, TopKParams, list_room, sorting_passes, work_bytes, write_top_k
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
@@ -92,7 +92,7 @@ def top_k(low: Lowering, group: Group, spec: TopKSpec) -> None:
     most = (*data.shape[:axis], k, *data.shape[axis + 1 :])
     results = [_result(low, node, number, most, length, spec) for number in (0, 1)]
     together = 1 if low.threads == 1 else _TASKS_PER_THREAD * low.threads
-    room = n if spec.k is None else minimum(n, list_room(spec.k))
+    room = n if spec.k is None or spec.k > SORTED_FROM else minimum(n, list_room(spec.k))
     work = low.temporary(DataType.UINT8, (together, STATE_BYTES + room * work_bytes(spec.kind)))
     symbol = low.kernel(TopKKernel(spec.kind, spec.takes_largest))
 
@@ -102,7 +102,8 @@ def top_k(low: Lowering, group: Group, spec: TopKSpec) -> None:
             found = f"k={sizes(k)} along axis {axis} of data of shape {sizes.shape(data.shape)}"
             raise InvalidArgument(f"{found}; expected 0 to {min(length, MOST_KEYS)}, of an axis of at most {MOST_KEYS} elements")
         block = max(1, TASK_ELEMENTS // max(length, 1))
-        params = TopKParams(sizes(rows), length, sizes(inner), block, together, sizes(work.shape[1]))
+        passes = sorting_passes(spec.kind) if sizes(k) > SORTED_FROM else 1
+        params = TopKParams(sizes(rows), length, sizes(inner), block, together, sizes(work.shape[1]), passes)
         return params.words(), params.tasks()
 
     buffers = [source, *results, work, length, count, STATUS]
