@@ -43,6 +43,18 @@ def test_an_unknown_level_is_refused_with_the_choices() -> None:
         host_target("sse9")
 
 
+def test_single_features_can_be_left_out() -> None:
+    """All others stay as they are; what is no feature is refused."""
+    level = available_levels()[0]
+    whole = _features(host_target(level))
+    name = next((name for name, has in whole.items() if has), next(iter(whole)))
+    found = host_target(f"{level},-{name}")
+    assert (_features(found), found.isa) == ({**whole, name: False}, level)
+    for text in (f"{level},{name}", f"{level},-avx9"):
+        with pytest.raises(InvalidArgument, match="features behind it"):
+            host_target(text)
+
+
 def test_a_lower_level_switches_the_higher_features_off(target: Target) -> None:
     """No feature of a level above the chosen one stays on."""
     on = {name for name, has in _features(target).items() if has}

@@ -10,7 +10,8 @@
 A level is chosen by the features that the processor reports, never by its name, which can be wrong in a virtual machine. On
 Linux they are read from the system, elsewhere LLVM is asked, which must be loaded for it. AMX is there where the system lets the
 process use it too, which it is asked for.
-A lower level switches the features of the higher ones off, so that code for it can be tested on any machine.
+A lower level switches the features of the higher ones off, so that code for it can be tested on any machine; single features of a
+level can be left out too.
 """
 
 from __future__ import annotations
@@ -199,10 +200,18 @@ def available_levels() -> tuple[str, ...]:
 def host_target(isa: str | None = None) -> Target:
     """Return the target of this machine at level `isa`, or at its highest level if None.
 
+    Args:
+        isa: the name of a level, with features that are not to be used behind it: avx512,-avx512bf16.
+
     Raises:
-        InvalidArgument: the machine does not have the level.
+        InvalidArgument: the machine does not have the level, or what follows it is no feature that could be left out.
     """
-    return dataclasses.replace(_target(isa, _triple(), _host_features()), cache_bytes=_second_level_bytes())
+    level, *hidden = (isa or "").split(",")
+    features = {**_host_features(), **dict.fromkeys((word[1:] for word in hidden), False)}
+    for word in hidden:
+        if not word.startswith("-") or word[1:] not in _host_features():
+            raise InvalidArgument(f"isa is {isa!r}: a level and features behind it to do without, such as avx512,-avx512bf16")
+    return dataclasses.replace(_target(level or None, _triple(), features), cache_bytes=_second_level_bytes())
 
 
 def machine_target(architecture: str, features: Collection[str], isa: str | None = None) -> Target:
