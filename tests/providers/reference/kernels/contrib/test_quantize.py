@@ -84,6 +84,13 @@ def test_GatherBlockQuantized_takes_four_bit_types_along_any_axis(gather_axis: i
     np.testing.assert_array_equal(y, np.take(whole, INDICES, axis=gather_axis))
 
 
+def test_GatherBlockQuantized_repeats_the_only_row_of_a_table() -> None:
+    """For each index."""
+    data, scales = np.arange(-8, 8).reshape(1, 16), np.full((1, 1), 0.5, np.float32)
+    y = run("GatherBlockQuantized", data.astype(ml_dtypes.int4), np.array([0, -1, 0]), scales, block_size=16)
+    np.testing.assert_array_equal(y, np.repeat(data * np.float32(0.5), 3, axis=0))
+
+
 def test_GatherBlockQuantized_takes_narrow_floats_with_one_scale_for_all() -> None:
     """block_size 0 makes a row one block; a scale of size 1 stands for every row."""
     data = np.linspace(-2, 2, ROWS * D).reshape(ROWS, D).astype(ml_dtypes.float8_e4m3fn)

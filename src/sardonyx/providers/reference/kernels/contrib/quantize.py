@@ -71,8 +71,8 @@ def gather_block_quantized(
         whole = _dequantize(data, scales, zero_points, quantize_axis, block, bits)
         chosen = np.take(whole, rows, axis=gather_axis)
     else:
-        parts = [_take(part, rows, gather_axis) for part in (data, scales, zero_points)]
-        chosen = _dequantize(parts[0], parts[1], parts[2], quantize_axis, block, bits)
+        parts = [_take(part, rows, gather_axis) for part in (scales, zero_points)]
+        chosen = _dequantize(np.take(data, rows, axis=gather_axis), *parts, quantize_axis, block, bits)
     if not inside.all():
         np.moveaxis(chosen, gather_axis, 0)[~inside.reshape(-1)] = 0
     shape = (*chosen.shape[:gather_axis], *indices.shape, *chosen.shape[gather_axis + 1 :])
@@ -137,10 +137,8 @@ def _take(part: Array | None, rows: Array, axis: int) -> Array | None:
     return np.take(part, rows, axis=axis)
 
 
-def _dequantize(data: Array | None, scales: Array | None, zero_points: Array | None, axis: int, block: int, bits: int) -> Array:
+def _dequantize(data: Array, scales: Array | None, zero_points: Array | None, axis: int, block: int, bits: int) -> Array:
     """Return (number - zero point) x scale in float32, whole blocks of `axis` sharing the latter two."""
-    assert data is not None
-    assert scales is not None
     numbers: Array = unpack(data, bits) if data.dtype == np.uint8 else data.astype(np.float32)
     for part, apply in ((zero_points, np.subtract), (scales, np.multiply)):
         if part is not None:
