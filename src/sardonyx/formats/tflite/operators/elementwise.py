@@ -64,7 +64,8 @@ def _gelu_of(numbers: Array, low: float, high: float) -> Array:
 
 
 def _tanh_gelu_of(numbers: Array, low: float, high: float) -> Array:
-    return 0.5 * numbers * (1 + np.tanh(math.sqrt(2 / math.pi) * (numbers + 0.044715 * numbers**3)))
+    found: Array = 0.5 * numbers * (1 + np.tanh(math.sqrt(2 / math.pi) * (numbers + 0.044715 * numbers**3)))
+    return found
 
 
 _TABLES = {"EXP": _exp_of, "LOG": _log_of}
