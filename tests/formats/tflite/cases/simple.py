@@ -104,6 +104,11 @@ def _unary() -> Iterator[Case]:
     yield case("prelu", "PRELU", [drawn((2, 3, 4, 5)), drawn((1, 1, 5))], [((2, 3, 4, 5),)], constants=(1,))
     for flag in (False, True):
         yield case(f"gelu {flag}", "GELU", [drawn((2, 9), low=-4, high=4)], [((2, 9),)], ("GeluOptions", {"approximate": flag}))
+    x = Q(drawn((2, 40), "INT8"), (0.03, 5))
+    yield case("NEG INT8", "NEG", [x], [((2, 40), "INT8", (0.02, 1))], steps=0)
+    wide = np.append(drawn((40,), low=-1e5, high=1e5), [2**31, -(2**31), 2**63, 1e30, np.inf, -np.inf, np.nan]).astype(np.float32)
+    for target in ("INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64"):
+        yield case(f"cast wide {target}", "CAST", [wide], [((47,), target)], ("CastOptions", {"out_data_type": target}), steps=0)
     yield case("logical not", "LOGICAL_NOT", [drawn((2, 3), "BOOL")], [((2, 3), "BOOL")])
     for kind, target in (
         ("FLOAT32", "INT32"),

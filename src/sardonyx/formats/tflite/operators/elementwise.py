@@ -22,7 +22,6 @@ _UNARY = {
     "HARD_SWISH": "HardSwish",
     "LOG": "Log",
     "LOGISTIC": "Sigmoid",
-    "NEG": "Neg",
     "RELU": "Relu",
     "ROUND": "Round",
     "SIGN": "Sign",
@@ -42,6 +41,7 @@ _BOUNDS = {"RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0), "RELU_0_TO_1": (0.0
 _WHOLE = (DataType.INT32, DataType.INT64)
 _WHOLE_BOUNDS = {"RELU": (0, None), "RELU_N1_TO_1": (-1, 1), "RELU6": (0, 6)}
 """What fused activations leave of integers that count by themselves."""
+_FLOATS = (DataType.FLOAT, DataType.FLOAT16, DataType.DOUBLE, DataType.BFLOAT16)
 _COMPLEX = (DataType.COMPLEX64, DataType.COMPLEX128)
 
 
@@ -80,6 +80,12 @@ def unary(op: Operator) -> None:
         op.put_raw(0, looked_up(op.build, op.raw(0), op.info(0), op.output(0), function))
         return
     op.put(0, op.build.node(_UNARY[op.code], op.real(0)))
+
+
+@imports("NEG")
+def negation(op: Operator) -> None:
+    """Compute -x; integers that stand for numbers change their sign as they are, without regard to scales, as in LiteRT."""
+    op.put_raw(0, op.build.node("Neg", op.raw(0)))
 
 
 @imports(*_BINARY)
@@ -291,7 +297,20 @@ def cast(op: Operator) -> None:
     if source in _COMPLEX or target in _COMPLEX:
         op.put_raw(0, op.own("ComplexCast", op.raw(0), to=int(target)))
         return
-    op.put_raw(0, op.build.cast(op.raw(0), target))
+    value = op.raw(0)
+    if source in _FLOATS and target.numpy.kind in "iu":
+        op.put_raw(0, _saturated(op, value if source is DataType.DOUBLE else op.build.cast(value, DataType.FLOAT), target))
+        return
+    op.put_raw(0, op.build.cast(value, target))
+
+
+def _saturated(op: Operator, value: Value, target: DataType) -> Value:
+    """Return real numbers as integers: those beyond the type's range as its least and greatest, NaN as the greatest."""
+    kind = np.float64 if op.info(0).dtype is DataType.DOUBLE else np.float32
+    limits, build = np.iinfo(target.numpy), op.build
+    whole = build.cast(build.node("Max", value, build.constant(kind(limits.min))), target)
+    is_less = build.node("Less", value, build.constant(kind(limits.max) + kind(1)))
+    return build.node("Where", is_less, whole, build.constant(target.numpy.type(limits.max)))
 
 
 @imports("REAL", "IMAG", "COMPLEX_ABS")
