@@ -12,6 +12,7 @@ import sardonyx as ort
 from sardonyx.formats.models import load, save
 from sardonyx.formats.nnpackage.format import NN_PACKAGE
 from sardonyx.ir.text import parse_model
+from sardonyx.trace import Event, observe
 
 _PAIR = {"ifm1": np.array([1, 2], np.float32), "ifm2": np.array([3, 7], np.float32)}
 
@@ -155,3 +156,14 @@ def test_other_archives_and_folders_are_no_packages(tmp_path: Path) -> None:
     with pytest.raises(ort.InvalidProtobuf, match="a ZIP archive"):
         load(tmp_path / "z")
     assert NN_PACKAGE.suffixes == (".nnpackage", ".zip")
+
+
+def test_a_configuration_that_is_not_there_says_nothing(tmp_path: Path) -> None:
+    """As in onert; an event names it."""
+    package = make_package(tmp_path / "one", {**SQRT_AND_NEG, "configs": ["missing.cfg"]})
+    events: list[Event] = []
+    with observe(events.append):
+        session = ort.InferenceSession(package)
+    assert {item.provider for item in session.explain()} == {"CPUExecutionProvider"}
+    found = [event.details["file"] for event in events if event.name == "nnpackage.no_config"]
+    assert set(found) == {"metadata/missing.cfg"}

@@ -27,6 +27,7 @@ from sardonyx.formats.nnpackage.files import PackageFiles, checked_name, package
 from sardonyx.formats.nnpackage.join import join
 from sardonyx.formats.nnpackage.manifest import PLACE, Connection, End, Manifest, read_connections, read_manifest
 from sardonyx.ir import Model
+from sardonyx.trace import event
 
 __all__ = ["NN_PACKAGE"]
 
@@ -74,13 +75,22 @@ def _of_first(manifest: Manifest) -> Manifest:
 
 
 def _configs(files: PackageFiles, manifest: Manifest) -> list[Config]:
-    found = [read_config(files.read(_metadata(name))) for name in manifest.configs]
+    found = [_config(files, name) for name in manifest.configs]
     if len(found) == len(manifest.models):
         return found
     entries: dict[str, str] = {}
     for config in found[:1]:
         entries.update(config.entries)
     return [Config(entries)] * len(manifest.models)
+
+
+def _config(files: PackageFiles, name: str) -> Config:
+    """Return what a configuration file says; nothing where it is not there, as in onert, whose own examples name such."""
+    try:
+        return read_config(files.read(_metadata(name)))
+    except NoSuchFile:
+        event("nnpackage.no_config", file=_metadata(name))
+        return Config({})
 
 
 def _model(files: PackageFiles, name: str) -> Model:
@@ -136,7 +146,7 @@ def _options(file: ModelFile) -> Mapping[str, str]:
     manifest = read_manifest(files.read(PLACE))
     found: dict[str, str] = {}
     for name in reversed(manifest.configs):
-        found.update(session_options(read_config(files.read(_metadata(name)))))
+        found.update(session_options(_config(files, name)))
     return found
 
 
