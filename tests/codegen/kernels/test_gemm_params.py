@@ -29,10 +29,11 @@ def test_a_task_has_some_milliseconds_of_work() -> None:
     assert params.block_m * params.block_n * params.K <= 2 * TASK_PRODUCTS
 
 
-@pytest.mark.parametrize(("K", "chain"), [(1, CHAIN), (32 * CHAIN, CHAIN), (32 * CHAIN + 1, 2 * CHAIN)])
+@pytest.mark.parametrize(("K", "chain"), [(1, CHAIN), (24 * CHAIN, CHAIN), (24 * CHAIN + 1, 2 * CHAIN)])
 def test_very_long_sums_have_longer_chains(K: int, chain: int) -> None:
-    """To add many chains up has errors too."""
+    """To add many chains up has errors too; those of decoded panels have them later."""
     assert chain_for(K) == chain
+    assert chain_for(K + 8 * CHAIN, is_decoded=True) == chain
 
 
 @pytest.mark.parametrize(("K", "chain"), [(1, 12), (24, 12), (64, 16), (300, 75), (4 * CHAIN, CHAIN), (9000, 2 * CHAIN)])

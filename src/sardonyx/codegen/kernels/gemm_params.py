@@ -29,7 +29,8 @@ CHAIN = 128
 BLOCK_K = 6 * CHAIN
 """Rows of a panel that stay in the second-level cache, with room for the rows of A that pass: whole chains, of both lengths."""
 
-_LONG_SUM = 32 * CHAIN
+_LONG_SUM, _LONG_DECODED_SUM = 24 * CHAIN, 32 * CHAIN
+"""From which length on sums have longer chains; those of decoded panels later, as longer ones leave the first-level cache."""
 _COMPUTED_CHAINS, _SHORTEST_CHAIN = 4, 12
 """How many chains a sum over a computed matrix has at least, and how long these are at least."""
 _FEW_CHANNELS = 16
@@ -105,7 +106,7 @@ class GemmParams:
         shape = tiling(target)
         height = shape.tiles[0][1][0]
         is_read_once = not has_many_registers(target) and height > M
-        block_k = min(K, chain_for(K) if is_decoded else K if is_read_once else BLOCK_K) or 1
+        block_k = min(K, chain_for(K, is_decoded=True) if is_decoded else K if is_read_once else BLOCK_K) or 1
         if not is_decoded:
             block_k += (max(K, 1) - block_k) * (1 // (M // _BLOCKED_ROWS + 1))
         if is_decoded:
@@ -126,7 +127,7 @@ class GemmParams:
             block_m=block_m,
             block_n=_round_up(-(-N // pieces_n), shape.panel),
             block_k=block_k,
-            chain=chain or chain_for(K),
+            chain=chain or chain_for(K, is_decoded=is_decoded),
             **(dense | strides),
         )
 
@@ -162,9 +163,9 @@ def row_pieces(target: Target, panels: int, panels_bytes: int, tasks: int) -> in
     return tasks if target.keeps(panels_bytes) else -(-tasks // max(panels, 1))
 
 
-def chain_for(K: int) -> int:
+def chain_for(K: int, *, is_decoded: bool = False) -> int:
     """Return how many multiply-adds of a sum of K make a chain: where there are very many chains, adding them up has errors too."""
-    return CHAIN if K <= _LONG_SUM else LONGEST_CHAIN
+    return CHAIN if K <= (_LONG_DECODED_SUM if is_decoded else _LONG_SUM) else LONGEST_CHAIN
 
 
 def computed_chain_for(K: int) -> int:
