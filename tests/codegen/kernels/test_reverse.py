@@ -26,7 +26,7 @@ def test_the_first_steps_are_turned_around(engine: Engine, inner: int) -> None:
     """The others stay."""
     data, lengths = np.arange(4 * 3 * inner, dtype=np.int32).reshape(4, 3, inner), np.array([0, 3, 4])
     result, status = np.zeros_like(data), np.zeros(1, np.int64)
-    call(engine, "reverse", [data, lengths, result, status], [4, 3, inner, 3], 0, 2)
+    call(engine, "reverse", [data, lengths, result, status], [4, 3, inner, 2], 0, 2)
     wanted = data.copy()
     for sequence, length in enumerate(lengths):
         wanted[:length, sequence] = data[:length, sequence][::-1]

@@ -165,7 +165,7 @@ def row_pieces(target: Target, panels: int, panels_bytes: int, tasks: int) -> in
 
 def chain_for(K: int, *, is_decoded: bool = False) -> int:
     """Return how many multiply-adds of a sum of K make a chain: where there are very many chains, adding them up has errors too."""
-    return CHAIN if K <= (_LONG_DECODED_SUM if is_decoded else _LONG_SUM) else LONGEST_CHAIN
+    return CHAIN if (_LONG_DECODED_SUM if is_decoded else _LONG_SUM) >= K else LONGEST_CHAIN
 
 
 def computed_chain_for(K: int) -> int:

@@ -18,6 +18,9 @@ from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import STATUS
 from sardonyx.providers.cpu.strided import TASK_ELEMENTS
 
+_TOGETHER = 16
+"""Sequences of a task are whole groups of so many, whose elements share cache lines where steps come first."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReverseSpec:
@@ -66,12 +69,12 @@ def reverse_sequence(low: Lowering, group: Group, spec: ReverseSpec) -> None:
     """Copy row after row."""
     node = group.node
     data, lengths, result = low.of(node.inputs[0]), low.of(node.inputs[1]), low.result(node.output)
-    first, second, *rest = data.shape
+    axes, rest = data.shape[:2], data.shape[2:]
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
-        rows, columns, inner = sizes(first), sizes(second), sizes(product(rest))
-        block = max(1, TASK_ELEMENTS // max(columns * inner, 1))
-        return [rows, columns, inner, block], -(-rows // block)
+        steps, sequences, inner = sizes(axes[spec.time_axis]), sizes(axes[1 - spec.time_axis]), sizes(product(rest))
+        block = -(-TASK_ELEMENTS // max(steps * inner * _TOGETHER, 1)) * _TOGETHER
+        return [steps, sequences, inner, block], -(-sequences // block) if steps else 0
 
     symbol = low.kernel(ReverseKernel(spec.element, spec.time_axis == 0))
     low.step(group, symbol, [data, lengths, result, STATUS], writes=[2], plan=plan, failure=_FAILURE)
