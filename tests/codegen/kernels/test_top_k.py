@@ -64,6 +64,18 @@ def test_lengths_around_vectors(engine: Engine, n: int) -> None:
         np.testing.assert_array_equal(_run(engine, "smallest", x, k)[1], wanted)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 31, 32, 33])
+def test_the_first_of_short_rows(engine: Engine, n: int) -> None:
+    """Of equals the one that stands first; NaN only where there is nothing else."""
+    x = np.random.default_rng(n).integers(-2, 3, (50, n)).astype(np.float32)
+    x[::3, 0], x[7], x[8] = np.nan, np.nan, [0.0, -0.0][n % 2]
+    wanted = np.argsort(-x, axis=1, kind="stable")[:, :1]
+    values, positions, status = _run(engine, "largest", x, 1)
+    np.testing.assert_array_equal(positions, wanted)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, wanted, 1))
+    assert status == 0
+
+
 @pytest.mark.parametrize("k", [3, 300])
 @pytest.mark.parametrize("together", [1, 2])
 def test_long_rows_are_several_tasks(engine: Engine, k: int, together: int) -> None:

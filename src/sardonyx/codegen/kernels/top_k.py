@@ -42,6 +42,8 @@ _FILLED, _SIDE, _STAYS = range(3)
 _COUNTS_BYTES = 64
 STATE_BYTES = _COUNTS_BYTES + 8 * DIGITS * 4
 """Bytes before the list of a task: how many elements it has; where keys lie, whether they stay there, and counts of their bytes."""
+_SHORT_ROW = 32
+"""Elements of a row whose first one is found element by element."""
 _PART = 1 << 18
 """Elements of a row that a task offers to the list, or moves."""
 SORTED_FROM = 1 << 18
@@ -115,7 +117,10 @@ def write_top_k(module: Module, symbol: str, kind: Type, *, largest: bool) -> No
             b.buffer(STATUS, I64).store(1)
         with b.when(valid & b.begin.eq(0)):
             b.buffer(LENGTH, I64).store(k)
-        with b.when(valid & (k > 0)), b.loop(b.begin, b.end) as task:
+        is_first = k.eq(1) & (n <= _SHORT_ROW) & parts.eq(1)
+        with b.when(valid & is_first), b.loop(b.begin * block, b.min(b.end * block, rows)) as row:
+            _store_first(b, row, kind, n, largest=largest)
+        with b.when(valid & ~is_first & (k > 0)), b.loop(b.begin, b.end) as task:
             is_sorted = k > SORTED_FROM
             room = b.select(is_sorted, n, b.min(n, b.select(k <= INSERTION, k, k * 2)))
             state = b.buffer(WORK, I64).at(task % together * (work // 8))
@@ -144,6 +149,19 @@ def write_top_k(module: Module, symbol: str, kind: Type, *, largest: bool) -> No
                         _store(b, places, row, kind, (n, k, inner), (first, b.min(first + _PART, k)))
 
                 b.branch(is_sorted, sort_all, lambda select=select: b.branch(part < pieces, select, lambda: None))
+
+
+def _store_first(b: Kernel, row: Register, kind: Type, n: Register, *, largest: bool) -> None:
+    """Find the first element of a short row in order: element by element, with no list."""
+    x = b.buffer(X, kind).at(row * n)
+    best, found = b.variable(sort_key(b, x.load(0), descending=largest)), b.variable(b.const(I64, 0))
+    with b.loop(1, n) as i:
+        key = sort_key(b, x.load(i), descending=largest)
+        is_better = key < best.value
+        best.set(b.select(is_better, key, best.value))
+        found.set(b.select(is_better, i, found.value))
+    b.buffer(VALUES, kind).store(x.load(found.value), row)
+    b.buffer(POSITIONS, I64).store(found.value, row)
 
 
 def _side(b: Kernel, state: Pointer, one: Pointer, other: Pointer) -> Pointer:
