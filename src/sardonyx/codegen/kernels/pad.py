@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.copies import copy_elements
@@ -85,10 +86,11 @@ class PadParams:
 
     def words(self) -> list[int]:
         """Return the parameters as the kernel reads them."""
-        words = [self._rows, self.block, self.inner.out, self.inner.begin, self.inner.length, self.inner.skip, len(self.outer)]
+        outer = self.outer or (PadDim(1, 0, 1, 0, 1),)
+        words = [self._rows, self.block, self.inner.out, self.inner.begin, self.inner.length, self.inner.skip, len(outer)]
         stride = self.inner.size
         dims: list[list[int]] = []
-        for dim in reversed(self.outer):
+        for dim in reversed(outer):
             dims.append([dim.out, dim.begin, dim.length, dim.skip, stride])
             stride *= dim.size
         return [*words, *(word for dim in dims for word in dim)]
@@ -139,31 +141,41 @@ def write_pad(module: Module, symbol: str, element: Type, mode: str) -> None:
     with module.kernel(symbol) as b:
         rows, block, out = b.param(_ROWS), b.param(_BLOCK), b.param(_OUT)
         source, result = b.buffer(SOURCE, element), b.buffer(RESULT, element)
-        with b.loop(b.begin, b.end) as task, b.loop(task * block, b.min((task + 1) * block, rows)) as row:
-            offset, inside = _source_row(b, row, MODES[mode])
-            target, start = result.at(row * out), source.at(offset + b.param(_SKIP))
-            if mode == "constant":
-                _write_constant_row(b, target, start, inside)
-            else:
-                _write_row(b, target, start, MODES[mode])
+        first, last, together = b.begin * block, b.min(b.end * block, rows), b.param(_DIMS)
+        with b.loop(first // together, (last + together - 1) // together) as line:
+            around, is_there = _source_line(b, line, MODES[mode])
+            begin = line * together
+            with b.loop(b.max(begin, first), b.min(begin + together, last)) as row:
+                offset, inside = _step(b, row - begin, b.const(I64, _DIMS), MODES[mode])
+                target, start = result.at(row * out), source.at(around + offset + b.param(_SKIP))
+                if mode == "constant":
+                    _write_constant_row(b, target, start, inside & is_there)
+                else:
+                    _write_row(b, target, start, MODES[mode])
 
 
-def _source_row(
-    b: Kernel, row: Register, find: Callable[[Function, Register, Register], Register] | None
-) -> tuple[Register, Register]:
-    """Return where the row of the source begins that stands in a row of the result, and whether there is one."""
-    rest, offset, inside = b.variable(row), b.variable(b.const(I64, 0)), b.variable(b.const(BOOL, True))
-    with b.loop(0, b.param(_RANK)) as step:
-        first = step * 5 + _DIMS
-        out, begin, length, skip, stride = (b.param_at(first + word) for word in range(5))
-        place = rest.value % out - begin
+_Find: TypeAlias = "Callable[[Function, Register, Register], Register] | None"
+
+
+def _source_line(b: Kernel, line: Register, find: _Find) -> tuple[Register, Register]:
+    """Return where the rows of the source begin that stand in a line of rows of the result, and whether there are any."""
+    rest, offset, inside = b.variable(line), b.variable(b.const(I64, 0)), b.variable(b.const(BOOL, True))
+    with b.loop(1, b.param(_RANK)) as number:
+        first = number * 5 + _DIMS
+        out = b.param_at(first)
+        step, is_there = _step(b, rest.value % out, first, find)
         rest.set(rest.value // out)
-        if find is None:
-            inside.set(inside.value & (place >= 0) & (place < length))
-        else:
-            place = find(b, place, length)
-        offset.add((place + skip) * stride)
+        inside.set(inside.value & is_there)
+        offset.add(step)
     return offset.value, inside.value
+
+
+def _step(b: Kernel, index: Register, first: Register, find: _Find) -> tuple[Register, Register]:
+    """Return how far into the source an index of a dimension leads, whose words begin with `first`, and whether it is there."""
+    begin, length, skip, stride = (b.param_at(first + word) for word in range(1, 5))
+    place = index - begin
+    inside = (place >= 0) & (place < length)
+    return ((place if find is None else find(b, place, length)) + skip) * stride, inside
 
 
 def _write_constant_row(b: Kernel, target: Pointer, start: Pointer, inside: Register) -> None:
@@ -176,7 +188,7 @@ def _write_constant_row(b: Kernel, target: Pointer, start: Pointer, inside: Regi
     copy_elements(b, target.at(begin), start, end - begin)
 
 
-def _write_row(b: Kernel, target: Pointer, start: Pointer, find: Callable[[Function, Register, Register], Register] | None) -> None:
+def _write_row(b: Kernel, target: Pointer, start: Pointer, find: _Find) -> None:
     begin, length, out = b.param(_BEGIN), b.param(_LENGTH), b.param(_OUT)
     if find is None:
         raise ValueError("a row of no elements is a constant one")
