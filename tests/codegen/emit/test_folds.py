@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from support.kernels import call
 
-from sardonyx.codegen.emit.folds import MAX, MIN, PRODUCT, SUM, Folding, in_turns
+from sardonyx.codegen.emit.folds import MAX, MIN, PRODUCT, SUM, Folding, across, in_turns
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import F32, I32, I64
+from sardonyx.codegen.emit.types import F32, I16, I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, host_target
@@ -93,3 +93,23 @@ def test_code_with_branches_stays_in_order() -> None:
 
 def _operations(lines: Sequence[str]) -> list[str]:
     return [line.split()[2] for line in lines]
+
+
+@pytest.mark.parametrize("kind", [F32, I64, I16])
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_several_vectors_are_folded_across_in_the_order_of_one(target: Target, kind: Type, count: int) -> None:
+    """The same bits, for any number of them, also where lanes are too narrow to be brought together."""
+    module, lanes = Module(target), target.lanes(kind.bits)
+    with module.kernel("across") as b:
+        x, y = b.buffer(0, kind), b.buffer(1, kind)
+        vectors = [x.load(number * lanes, lanes) for number in range(count)]
+        alone = [b.reduce(vector, lambda low, high: SUM.combine(b, low, high)) for vector in vectors]
+        for number, value in enumerate([*across(b, SUM, vectors), *alone]):
+            y.store(value, number)
+    engine = Engine(target)
+    engine.add(module)
+    drawn = np.random.default_rng(count).standard_normal(count * lanes) * 1000
+    data, found = (array.astype({32: np.float32, 64: np.int64, 16: np.int16}[kind.bits]) for array in (drawn, np.zeros(2 * count)))
+    call(engine, "across", [data, found], [], 0, 1)
+    np.testing.assert_array_equal(found[:count], found[count:])
+    np.testing.assert_allclose(found[:count], data.reshape(count, lanes).sum(1), rtol=1e-4)

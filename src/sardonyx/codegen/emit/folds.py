@@ -20,10 +20,12 @@ from sardonyx.codegen.emit.types import Kind, Type
 from sardonyx.codegen.emit.values import Number, Register
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["MAX", "MIN", "PRODUCT", "SUM", "Fold", "Folding", "in_turns"]
+__all__ = ["MAX", "MIN", "PRODUCT", "SUM", "Fold", "Folding", "across", "in_turns"]
 
 Written = TypeVar("Written")
 
+_SHUFFLED_BITS = 32
+"""Lanes of fewer bits are brought together from two vectors by several instructions."""
 _TURNS = 32
 """Turns of one block, and blocks of the next larger one."""
 
@@ -53,11 +55,15 @@ def _greatest(kind: Type) -> Number:
 
 
 def _maximum(b: Function, found: Register, value: Register) -> Register:
-    return b.select((found > value) | b.is_nan(found), found, value) if value.type.is_float else b.max(found, value)
+    if not value.type.is_float:
+        return b.max(found, value)
+    return b.select(b.is_nan(found), found, b.select(found > value, found, value))  # the inner one is an instruction
 
 
 def _minimum(b: Function, found: Register, value: Register) -> Register:
-    return b.select((found < value) | b.is_nan(found), found, value) if value.type.is_float else b.min(found, value)
+    if not value.type.is_float:
+        return b.min(found, value)
+    return b.select(b.is_nan(found), found, b.select(found < value, found, value))
 
 
 SUM = Fold("sum", lambda kind: 0, lambda b, total, value: total + value)
@@ -66,6 +72,31 @@ MAX = Fold("max", _least, _maximum)
 """The greatest; NaN if there is one."""
 MIN = Fold("min", _greatest, _minimum)
 """The least; NaN if there is one."""
+
+
+def across(b: Function, fold: Fold, vectors: Sequence[Register]) -> list[Register]:
+    """Fold the lanes of each vector to one scalar, in the order of `Function.reduce`: several vectors in the same steps.
+
+    After each step a vector holds what is left of twice as many:
+
+        a0 a1 a2 a3   b0 b1 b2 b3   ─►   a0+a2 a1+a3 b0+b2 b1+b3   ─►   a b
+    """
+    count, left = len(vectors), vectors[0].type.lanes
+    if count == 1 or count & (count - 1) or count > left or vectors[0].type.scalar.bits < _SHUFFLED_BITS:
+        return [b.reduce(vector, lambda low, high: fold.combine(b, low, high)) for vector in vectors]
+    parts = list(vectors)
+    while left > 1:
+        half = left // 2
+        pairs = [(low, high) for low, high in zip(parts[::2], parts[1::2], strict=True)] if len(parts) > 1 else [(parts[0], None)]
+        parts, left = [_folded(b, fold, low, high, left) for low, high in pairs], half
+    return [parts[0].lane(number) for number in range(count)]
+
+
+def _folded(b: Function, fold: Fold, low: Register, high: Register | None, left: int) -> Register:
+    """Combine the halves of each group of `left` lanes of one or two vectors; the results lie side by side."""
+    groups, half = low.type.lanes * (1 if high is None else 2) // left, left // 2
+    halves = ([group * left + first + i for group in range(groups) for i in range(half)] for first in (0, half))
+    return fold.combine(b, *(low.shuffle(lanes, high) for lanes in halves))
 
 
 @dataclass(frozen=True, slots=True)

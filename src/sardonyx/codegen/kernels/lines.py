@@ -27,7 +27,7 @@ from typing import Protocol
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.expr_llvm import write_expressions
-from sardonyx.codegen.emit.folds import Fold, Folding, in_turns
+from sardonyx.codegen.emit.folds import Fold, Folding, across, in_turns
 from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
@@ -204,7 +204,8 @@ class RowStrip:
         with b.loop(whole, end, lanes) as i:
             mask = b.tail_mask(b.min(end - i, lanes), lanes)
             folding.take(totals, [b.select(mask, value, neutral) for value in self._terms(terms, i, Span(lanes, mask))])
-        return [b.reduce(total.value, lambda low, high: fold.combine(b, low, high)) for total in totals]
+        values = [total.value for total in totals]
+        return [value for i in range(0, len(values), self.width) for value in across(b, fold, values[i : i + self.width])]
 
     def load(self, source: Pointer, place: VectorPosition) -> Register:
         """Return neighbours of a row; where no instruction loads under a mask, lanes of others have any value."""

@@ -44,6 +44,8 @@ _LEAST_GATHERED = 2
 """Least outer indices of 32-bit elements to a gathered vector; of 64 bits twice as many, as fewer are gathered at once."""
 _MOST_GATHERED = 8
 """Lines for each outer index of a gathered vector, up to which a gather for each is faster than vectors of lines."""
+_MOST_BESIDE_MASKS = 4
+"""Elements of 32 bits of rows that are gathered where masks are free: longer ones are faster read a row to a vector."""
 _VECTORS = 2
 """Vectors of gathered folds side by side."""
 _GATHERED_BITS, _GATHERING_BYTES = 32, 32
@@ -90,7 +92,8 @@ def reduced_strips(b: Kernel, along: Along, element: Type) -> Iterator[ReducedSt
         return
     if along is Along.ROWS:
         length = row_length(b)
-        yield from _short_rows(_Layout(b, length, length * 0 + 1, b.lanes(element)), b.lanes(I32), element)
+        layout = _Layout(b, length, length * 0 + 1, b.lanes(element))
+        yield from _short_rows(layout, _most_gathered(b, element, b.lanes(I32)), element)
         return
     layout = _Layout(b, *line_sizes(b), b.lanes(element))
     few = (layout.together >= _LEAST_GATHERED * element.bits // _GATHERED_BITS) & (layout.lines <= layout.together * _MOST_GATHERED)
@@ -110,7 +113,12 @@ def mapped_rows(b: Kernel, element: Type) -> Iterator[GatheredStrip | Strip]:
         return
     length, lanes = row_length(b), b.lanes(element)
     whole = _Layout(b, length, length, lanes)
-    yield from _short_rows(_Layout(b, length, length * 0 + 1, lanes), lanes, element, whole)
+    yield from _short_rows(_Layout(b, length, length * 0 + 1, lanes), _most_gathered(b, element, lanes), element, whole)
+
+
+def _most_gathered(b: Kernel, element: Type, most: int) -> int:
+    """Return how many elements a row has at most that is gathered, `most` where masks are not free."""
+    return _MOST_BESIDE_MASKS * _GATHERED_BITS // element.bits if b.target.has_masks else most
 
 
 def _short_rows(layout: _Layout, most: int, element: Type, whole: _Layout | None = None) -> Iterator[GatheredStrip | Strip]:
