@@ -3,6 +3,11 @@
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules.attention.expand_attention import EXPAND_ATTENTION
 from sardonyx.optimize.rules.attention.expand_attention_cache import EXPAND_ATTENTION_CACHE
+from sardonyx.optimize.rules.attention.expand_attention_scores import (
+    EXPAND_ATTENTION_IN_DOUBLE,
+    EXPAND_ATTENTION_IN_DOUBLE_CACHE,
+    EXPAND_ATTENTION_SCORES,
+)
 from sardonyx.optimize.rules.attention.expand_bias_softmax import EXPAND_BIAS_SOFTMAX
 from sardonyx.optimize.rules.attention.expand_decoder_masked_attention import (
     EXPAND_DECODER_CACHE_ATTENTION,
@@ -31,6 +36,9 @@ __all__ = ["DECOMPOSITIONS", "EXTENDED", "LATE_FUSIONS"]
 DECOMPOSITIONS: tuple[Rule, ...] = (
     EXPAND_ATTENTION,
     EXPAND_ATTENTION_CACHE,
+    EXPAND_ATTENTION_IN_DOUBLE,
+    EXPAND_ATTENTION_IN_DOUBLE_CACHE,
+    EXPAND_ATTENTION_SCORES,
     EXPAND_BIAS_SOFTMAX,
     EXPAND_DECODER_CROSS_ATTENTION,
     EXPAND_DECODER_CACHE_ATTENTION,
