@@ -93,6 +93,16 @@ def test_a_distribution_has_a_deviation() -> None:
     np.testing.assert_allclose(calibrator.compute_data()["x"].avg_std[1], values.std(), rtol=1e-3)
 
 
+def test_the_steps_of_calibration_can_be_taken_one_by_one() -> None:
+    """As scripts for onnxruntime's classes do; the model that runs gives out what is looked at."""
+    calibrator = MinMaxCalibrater(model(TEXT))
+    calibrator.augment_graph()
+    assert [value.name for value in calibrator.get_augment_model().graph.output][:2] == ["y", "x_ReduceMin"]
+    calibrator.create_inference_session()
+    calibrator.collect_data(FEEDS)
+    assert tuple(map(float, calibrator.compute_data()["x"].range_value)) == (-4, 3)
+
+
 def test_operators_and_tensors_can_be_chosen() -> None:
     """By their names."""
     assert create_calibrator(model(TEXT), ["Relu"]).tensors_to_calibrate == ["a", "y"]

@@ -22,6 +22,7 @@ import numpy as np
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats import onnx as onnx_format
+from sardonyx.formats.protos import Message
 from sardonyx.ir import Graph, Model, Node, Tensor, Value
 from sardonyx.ops.infer import infer_graph
 from sardonyx.optimize.edit import Names, clone_model, overridable_values, tensor_of
@@ -102,6 +103,7 @@ class CalibraterBase(abc.ABC):
         augmented_model_path: str | os.PathLike[str] = "",
         symmetric: bool = False,
         use_external_data_format: bool = False,
+        per_channel: bool = False,
         *,
         tensors: Sequence[str] | None = None,
     ) -> None:
@@ -113,13 +115,14 @@ class CalibraterBase(abc.ABC):
             augmented_model_path: accepted; no file is written.
             symmetric: whether ranges have 0 in their middle.
             use_external_data_format: accepted.
+            per_channel: whether each index along the second axis has a range of its own, where the class finds such.
             tensors: names of the tensors instead.
 
         Raises:
             SardonyxError: the model cannot be read.
         """
         self.model = clone_model(model_path) if isinstance(model_path, Model) else read(model_path)
-        self.symmetric = symmetric
+        self.symmetric, self.per_channel = symmetric, per_channel
         self.providers: Sequence[str] = ["CPUExecutionProvider"]
         infer_graph(self.model)
         wanted = _float_values(self.model, op_types_to_calibrate)
@@ -139,6 +142,22 @@ class CalibraterBase(abc.ABC):
         """Run on these from now on."""
         self.providers, self._session = list(execution_providers), None
 
+    def augment_graph(self) -> None:
+        """Put into `model` what runs are asked for; `collect_data` does it by itself."""
+        if not self._asked:
+            self._asked = [_give_out(self.model.graph, value) for value in self._augment()]
+
+    def get_augment_model(self) -> Message:
+        """Return the model that runs, as an onnx.ModelProto."""
+        self.augment_graph()
+        return onnx_format.to_proto(self.model)
+
+    def create_inference_session(self) -> None:
+        """Open the session that runs; `collect_data` does it by itself."""
+        self.augment_graph()
+        if self._session is None:
+            self._session = open_model(self.model, self.providers)
+
     def collect_data(self, data_reader: Iterable[Mapping[str, OnnxValue]]) -> None:
         """Run the model on each feed.
 
@@ -146,13 +165,11 @@ class CalibraterBase(abc.ABC):
             ValueError: there is no feed.
             SardonyxError: a feed does not fit the model.
         """
-        if not self._asked:
-            self._asked = [_give_out(self.model.graph, value) for value in self._augment()]
-        if self._session is None:
-            self._session = open_model(self.model, self.providers)
+        self.create_inference_session()
         is_empty = True
         for feed in data_reader:
             is_empty = False
+            assert self._session is not None
             self._take(self._session.run(self._asked, dict(feed)) if self._asked else [])
         if is_empty:
             raise ValueError("the calibration data is empty: the reader gave no feed")
@@ -216,9 +233,9 @@ class MinMaxCalibrater(CalibraterBase):
         if not 0 <= averaging_constant <= 1:
             raise InvalidArgument(f"averaging_constant is from 0 to 1, got {averaging_constant}")
         super().__init__(
-            model_path, op_types_to_calibrate, augmented_model_path, symmetric, use_external_data_format, tensors=tensors
+            *(model_path, op_types_to_calibrate, augmented_model_path, symmetric, use_external_data_format, per_channel),
+            tensors=tensors,
         )
-        self.per_channel = per_channel
         self._newest = averaging_constant if moving_average else None
         self._ranges: list[tuple[Array, Array]] = []
 
