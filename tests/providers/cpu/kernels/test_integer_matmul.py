@@ -122,6 +122,20 @@ def test_zero_points_may_go_by_row_and_column(constant: bool) -> None:
             _check(_Case("MatMulInteger", inputs, (1, 2, 3) if constant else ()))
 
 
+@pytest.mark.parametrize(("a_shape", "zeros"), [((4, 9), (4,)), ((4, 9), (4, 1)), ((1, 4, 9), (1, 4, 1))], ids=str)
+@pytest.mark.parametrize("constant", [True, False], ids=["constant", "computed"])
+def test_rows_of_one_matrix_for_several_have_no_zero_points_in_the_store(
+    a_shape: tuple[int, ...], zeros: tuple[int, ...], constant: bool
+) -> None:
+    """There are fewer of them than the product has rows, so that others are left to read them."""
+    inputs = [_numbers(np.int8, *a_shape), _numbers(np.int8, 3, 9, 5, seed=1), _numbers(np.int8, *zeros, seed=2)]
+    case = _Case("MatMulInteger", inputs, (1, 2) if constant else ())
+    session = _session(case.model, "CPUExecutionProvider")
+    expected = np.matmul(inputs[0].astype(np.int32) - inputs[2].reshape(4, 1), inputs[1].astype(np.int32))
+    np.testing.assert_array_equal(session.run(None, case.feed)[0], expected)
+    assert session.explain()[0].provider == "ReferenceExecutionProvider"
+
+
 def _quantized(
     op_type: str, a: Array, b: Array, scales: Sequence[tuple[int, ...]], y_kind: type, **options: object
 ) -> list[Array | None]:

@@ -76,10 +76,14 @@ class _Sides:
     output: Shape
 
     def by_row(self, shape: Shape) -> str | None:
-        """Return how numbers for A are read: one for all, or one for each row."""
+        """Return how numbers for A are read: one for all, or one for each row of the product.
+
+        One matrix A for several matrices B has fewer rows than the product.
+        """
         if all(dim == 1 for dim in shape):
             return SCALAR
-        if len(self.left) < 2:
+        is_repeated = any(dim != 1 for dim in self.right[:-2]) and all(dim == 1 for dim in self.left[:-2])
+        if len(self.left) < 2 or is_repeated:
             return None
         is_plain = len(self.left) == 2 and shape == self.left[:1]
         return ROW if is_plain or shape == (*self.left[:-1], 1) else None
