@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.kept_decisions import folder
 from support.models import model
 
 from sardonyx.errors import Fail, OptimizationError
@@ -18,6 +19,8 @@ from sardonyx.optimize.contract import Level
 from sardonyx.session.extensions import installed_passes, installed_rules, usable_passes, usable_rules
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.options import SessionOptions
+
+__all__ = ["folder"]
 
 PLUGIN = """
 from sardonyx.optimize.rule import Rule
@@ -186,3 +189,12 @@ def test_a_misspelt_operator_or_attribute_in_a_pattern_is_refused(pattern: Calla
         return
     with pytest.raises(OptimizationError, match=f"the rule 'own' {message if message.startswith('can') else '.*' + message}"):
         InferenceSession(BYTES, options)
+
+
+def test_sessions_with_operators_of_a_package_are_made_where_programs_are_kept(installed: Path, folder: Path) -> None:
+    """Each session compiles anew what a package's operator is in; results stay the same."""
+    installed.write_text("[sardonyx.operators]\nours = plugged_rules:double\n")
+    text = "ir_version 10\nopset 21, plugged 1\ngraph main(x: float[2]) -> (y: float[2]) {\na = plugged.Double(x)\ny = Neg(a)\n}"
+    for _ in range(2):
+        session = InferenceSession(to_bytes(parse_model(text)))
+        np.testing.assert_array_equal(np.asarray(session.run(None, {"x": np.array([1, 2], np.float32)})[0]), [-2, -4])

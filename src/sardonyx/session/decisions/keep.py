@@ -116,9 +116,11 @@ class Attempt:
         if key is None:
             return
         providers = {item.name: item for item in self.providers.all}
+        steps = [step for plan in built.plans for step in plan.steps if isinstance(step, ProgramStep)]
+        if not providers.keys() >= {step.provider for step in steps}:  # operators of installed packages run beside the providers
+            return
 
         def store() -> bool:
-            steps = [step for plan in built.plans for step in plan.steps if isinstance(step, ProgramStep)]
             programs = [(providers[step.provider], step.program) for step in steps]
             facts = [(item.name, item.decision_facts()) for item in able]
             return store_programs(key, functools.partial(outline_of, built), facts, programs)
