@@ -11,11 +11,13 @@ import numpy as np
 import onnx
 import pytest
 from support.custom_ops import DOMAIN, custom_model, library_path, peer_session, run_custom, session_of
+from support.models import model
 
 import sardonyx
 from sardonyx import errors
 from sardonyx.custom_ops.library import api_base, load_library
 from sardonyx.dtypes import DataType
+from sardonyx.formats.onnx import to_bytes
 
 X = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], np.float32)
 FLOAT, INT64, STRING = DataType.FLOAT, DataType.INT64, DataType.STRING
@@ -166,9 +168,19 @@ def test_a_status_from_making_a_kernel_is_an_error_of_the_session() -> None:
 
 
 def test_a_function_that_is_not_there_is_named() -> None:
-    """The library asks for CreateSession, which no kernel needs."""
-    with pytest.raises(errors.NotImplemented, match="the library calls CreateSession of OrtApi, which sardonyx does not provide"):
+    """The library asks for CreateIoBinding, which no kernel needs."""
+    with pytest.raises(errors.NotImplemented, match="the library calls CreateIoBinding of OrtApi, which sardonyx does not provide"):
         run_custom("Unfilled", [X], [FLOAT])
+
+
+def test_a_kernel_may_run_a_model_of_its_own(tmp_path: Path) -> None:
+    """By a session that it makes, on as many threads as the session around it has."""
+    (tmp_path / "m.onnx").write_bytes(to_bytes(model("graph(x: float[n, 3]) -> (y: float[n, 3]) {\na = Exp(x)\ny = Neg(a)\n}")))
+    session = session_of(custom_model("Inner", [X], [FLOAT], path=str(tmp_path / "m.onnx")))
+    for scale in (1, 2, 3):
+        np.testing.assert_allclose(session.run(None, {"x0": X * np.float32(scale)})[0], -np.exp(X * np.float32(scale)), rtol=1e-6)
+    with pytest.raises(errors.NoSuchFile, match="no.onnx"):
+        session_of(custom_model("Inner", [X], [FLOAT], path=str(tmp_path / "no.onnx")))
 
 
 def test_a_session_goes_on_after_an_error() -> None:

@@ -5,14 +5,14 @@
 #include <string.h>
 
 enum {
-  CreateStatus = 0, GetErrorMessage = 2, CreateSession = 7, CreateCustomOpDomain = 26, CustomOpDomain_Add = 27, AddCustomOpDomain = 28,
+  CreateStatus = 0, GetErrorMessage = 2, CreateEnv = 3, CreateSession = 7, Run = 9, CreateCustomOpDomain = 26, CustomOpDomain_Add = 27, AddCustomOpDomain = 28,
   CreateTensorWithDataAsOrtValue = 49, GetTensorMutableData = 51, CreateTensorTypeAndShapeInfo = 57, SetTensorElementType = 58,
   SetDimensions = 59, GetTensorElementType = 60, GetDimensionsCount = 61, GetDimensions = 62, GetTensorShapeElementCount = 64,
   GetTensorTypeAndShape = 65, CreateCpuMemoryInfo = 69, AllocatorAlloc = 75, AllocatorFree = 76, GetAllocatorWithDefaultOptions = 78,
   KernelInfoGetAttribute_float = 85, KernelInfoGetAttribute_int64 = 86, KernelInfoGetAttribute_string = 87,
-  KernelContext_GetInputCount = 88, KernelContext_GetInput = 90, KernelContext_GetOutput = 91, ReleaseStatus = 93, ReleaseMemoryInfo = 94,
+  KernelContext_GetInputCount = 88, KernelContext_GetInput = 90, KernelContext_GetOutput = 91, ReleaseStatus = 93, ReleaseMemoryInfo = 94, ReleaseSession = 95,
   ReleaseValue = 96, ReleaseTensorTypeAndShapeInfo = 99, ReleaseCustomOpDomain = 101, GetStringTensorElementLength = 127,
-  GetStringTensorElement = 128, FillStringTensorElement = 129, KernelInfoGetAttributeArray_float = 162,
+  GetStringTensorElement = 128, FillStringTensorElement = 129, CreateIoBinding = 134, KernelInfoGetAttributeArray_float = 162,
   KernelInfoGetAttributeArray_int64 = 163, KernelContext_GetGPUComputeStream = 193, CreateOpAttr = 211, ReleaseOpAttr = 212, CreateOp = 213,
   InvokeOp = 214, ReleaseOp = 215, KernelInfo_GetInputCount = 230, KernelInfo_GetInputName = 232, KernelInfoGetAttribute_tensor = 236,
   KernelInfo_GetNodeName = 244, KernelInfo_GetLogger = 245, Logger_LogMessage = 247, KernelInfoGetConstantInput_tensor = 249,
@@ -166,7 +166,23 @@ static void *refuse_create(Operator *op, Function *table, void *info, void **mad
 static void *refuse_compute(int64_t *kernel, void *context) { return CALL(CreateStatus, (int)*kernel, "the value is negative"); }
 
 /* Unfilled: calls what no kernel has a use for. */
-static void *unfilled_compute(void *kernel, void *context) { void *out; return CALL(CreateSession, NULL, "x", NULL, &out); }
+static void *unfilled_compute(void *kernel, void *context) { void *out; return CALL(CreateIoBinding, NULL, &out); }
+
+/* Inner: what the model of its attribute "path" makes of its input. */
+static void *inner_create(Operator *op, Function *table, void *info, void **made) {
+  char path[1024]; size_t size = sizeof path; void *env;
+  TRY(CALL(KernelInfoGetAttribute_string, info, "path", path, &size));
+  TRY(CALL(CreateEnv, 2, "inner", &env));
+  return CALL(CreateSession, env, path, NULL, made);
+}
+static void *inner_compute(void *kernel, void *context) {
+  size_t rank, count; float *x; int64_t dims[16]; void *in, *out; const char *names[] = {"x"}, *made[] = {"y"};
+  TRY(input(context, 0, &x, dims, &rank, &count));
+  TRY(CALL(KernelContext_GetInput, context, (size_t)0, &in));
+  TRY(CALL(KernelContext_GetOutput, context, (size_t)0, dims, rank, &out));
+  return CALL(Run, kernel, NULL, names, &in, (size_t)1, made, (size_t)1, &out);
+}
+static void inner_destroy(void *kernel) { CALL(ReleaseSession, kernel); }
 
 /* Twice: every element two times, in parallel; says its shape. */
 typedef struct { const float *x; float *y; } Pair;
@@ -281,7 +297,7 @@ static int first_version(void *op) { return 1; }
 static int last_version(void *op) { return 2147483647; }
 
 #define NAMED(symbol) static const char *symbol##_name(void *op) { return #symbol; }
-NAMED(Scale) NAMED(Attributes) NAMED(AddAll) NAMED(AddOptional) NAMED(Refuse) NAMED(Unfilled) NAMED(Twice) NAMED(Leaky) NAMED(Shout) NAMED(Facts)
+NAMED(Scale) NAMED(Attributes) NAMED(AddAll) NAMED(AddOptional) NAMED(Refuse) NAMED(Unfilled) NAMED(Inner) NAMED(Twice) NAMED(Leaky) NAMED(Shout) NAMED(Facts)
 NAMED(Same)
 #define F(f) ((Function)(f))
 #define SECOND(create, compute, infer) \
@@ -309,6 +325,7 @@ static Operator operators[] = {
   {17, {TYPES(Facts, is_float, two, is_text, one), [PROVIDER] = F(no_provider), [IN_KIND] = F(required), SECOND(facts_create, facts_compute, NULL)}},
   {17, {TYPES(Same, is_open, one, is_open, one), [PROVIDER] = F(no_provider), [IN_KIND] = F(required), SECOND(nothing_create, same_compute, NULL)}},
   {17, {TYPES(Old, is_float, one, is_float, one), [PROVIDER] = F(no_provider), [IN_KIND] = F(required), SECOND(nothing_create, same_compute, NULL), [END] = F(old_version)}},
+  {17, {TYPES(Inner, is_float, one, is_float, one), [PROVIDER] = F(no_provider), [IN_KIND] = F(required), SECOND(inner_create, inner_compute, NULL)}},
   {17, {TYPES(OnDevice, is_float, one, is_float, one), [PROVIDER] = F(device_provider), [IN_KIND] = F(required), SECOND(nothing_create, same_compute, NULL)}},
 };
 
@@ -316,6 +333,7 @@ void *RegisterCustomOps(void *options, const Base *base) {
   api = base->get_api(18);
   if (!api || base->get_api(1000)) return NULL;
   operators[7].callbacks[DESTROY] = F(leaky_destroy);
+  operators[12].callbacks[DESTROY] = F(inner_destroy);
   TRY(CALL(CreateCustomOpDomain, "test.ops", &domain));
   for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) TRY(CALL(CustomOpDomain_Add, domain, &operators[i]));
   return CALL(AddCustomOpDomain, options, domain);

@@ -444,8 +444,9 @@ def _load_timed_out(timeout_ms: float) -> ModelLoadTimedOut:
 
 
 def _library_module() -> ModuleType:
-    """Import what loads libraries, which few sessions need."""
+    """Import what loads libraries, which few sessions need, and what makes sessions for them."""
     with without_fork():
+        importlib.import_module("sardonyx.session.library_sessions")
         return importlib.import_module("sardonyx.custom_ops.library")
 
 

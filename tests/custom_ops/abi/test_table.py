@@ -34,7 +34,7 @@ def test_the_version_is_that_of_the_interface() -> None:
     assert ctypes.string_at(text) == f"1.{API_VERSION}.0".encode()
 
 
-@pytest.mark.parametrize("name", ["CreateEnv", "Run", "CreateIoBinding"])
+@pytest.mark.parametrize("name", ["RunWithBinding", "CreateAllocator", "CreateIoBinding"])
 def test_functions_that_are_not_there_say_so(name: str) -> None:
     """By name."""
     with pytest.raises(errors.NotImplemented, match=f"calls {name} of OrtApi"):

@@ -15,7 +15,7 @@ from typing import Any
 
 from sardonyx.custom_ops.abi.c_memory import allocate, fallback_table, idle_function
 from sardonyx.custom_ops.abi.chain import RunChain
-from sardonyx.custom_ops.abi.entries import containers, context, core, kernels, memory, operators, pairs, tensors
+from sardonyx.custom_ops.abi.entries import containers, context, core, kernels, memory, operators, pairs, sessions, tensors
 from sardonyx.custom_ops.abi.entry import POINTER, Entry, make_callback, unfilled
 from sardonyx.custom_ops.abi.names import API_VERSION, FUNCTIONS, INDEX, NO_STATUS
 from sardonyx.custom_ops.abi.native import FALLBACKS, native_functions
@@ -43,7 +43,7 @@ class Api:
 
 def filled_functions() -> dict[str, Entry]:
     """Return every function that is filled, by name."""
-    modules = (core, memory, tensors, containers, kernels, context, operators, pairs)
+    modules = (core, memory, tensors, containers, kernels, context, operators, pairs, sessions)
     return {item.name: item for module in modules for item in module.ENTRIES}
 
 
