@@ -31,6 +31,16 @@ ATTENTION = """graph(x: float[2, 3, 8]) -> (y: float[2, 3, 8]) {
 }"""
 
 
+EMBEDDING = """graph(i: int32[2, 3], s: int32[2, 3]) -> (y: float[2, 3, 8]) {{
+    w: float[9, 8] = ... 1
+    p: float[5, 8] = ... 2
+    t: float[2, 8] = ... 3
+    g: float[8] = ... 4
+    b: float[8] = ... 5
+    y, m = com.microsoft.EmbedLayerNormalization(i, {segments}, g, b)
+}}"""
+
+
 def _int8(array: Array, axis: int | None) -> Grid:
     return grid_of_weights(array, DataType.INT8, axis=axis)
 
@@ -47,6 +57,20 @@ def _quantized(text: str, *, per_channel: bool = False, opset: int = 17) -> Mode
 
 def _operators(made: Model) -> Counter[str]:
     return Counter(node.op_type for node in made.graph)
+
+
+@pytest.mark.parametrize("segments", ["s, w, p, t", "_, w, p, _"])
+def test_tables_of_embeddings_have_a_quantized_form(segments: str) -> None:
+    """With segments or without, whose results onnxruntime agrees with."""
+    made = _quantized(EMBEDDING.format(segments=segments))
+    assert _operators(made) == {"QEmbedLayerNormalization": 1}
+    feed = {"i": np.int32([[0, 8, 3], [2, 2, 1]]), "s": np.int32([[0, 1, 1], [1, 0, 0]])}
+    found = ort.InferenceSession(to_bytes(made)).run(["y"], feed)[0]
+    plain = model(EMBEDDING.format(segments=segments), opset="17, com.microsoft 1")
+    np.testing.assert_allclose(found, ort.InferenceSession(to_bytes(plain)).run(["y"], feed)[0], atol=0.1)
+    peer = pytest.importorskip("onnxruntime")
+    wanted = peer.InferenceSession(to_bytes(made), providers=["CPUExecutionProvider"]).run(["y"], feed)[0]
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
 @pytest.mark.parametrize("per_channel", [False, True])

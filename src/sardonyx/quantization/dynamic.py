@@ -6,6 +6,8 @@
     LSTM              DynamicQuantizeLSTM (com.microsoft)
     Attention         QAttention (com.microsoft)
     Gather(w, i)      DequantizeLinear(Gather(w8, i))
+    EmbedLayerNormalization   QEmbedLayerNormalization (com.microsoft), tables and scales of uint8
+    Transpose         as it is: it moves floats here
 
 One DynamicQuantizeLinear serves all users of x. Names are those that onnxruntime's tool gives.
 """
@@ -21,12 +23,14 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Attribute, Model, Node, Tensor, TensorType, Value
 from sardonyx.ir.attribute import AttributeValue
 from sardonyx.optimize.edit import Names, overridable_values, tensor_of
+from sardonyx.quantization.grids import Grid, grid_of_weights
 from sardonyx.quantization.qdq import drop_unused
-from sardonyx.quantization.quant_utils import Grid
 
 __all__ = ["OPERATORS", "quantize_operators"]
 
 _MICROSOFT = "com.microsoft"
+_EMBEDDED, _SEGMENTS, _MASK, _POSITIONS = range(2, 7), 4, 7, 8
+"""Inputs of EmbedLayerNormalization: the tables of words, places and segments, scale and bias; which may be left out; others."""
 
 
 def quantize_operators(
@@ -264,13 +268,44 @@ def _gather(writer: _Writer, node: Node) -> None:
     writer.replace(node, made)
 
 
+def _embed(writer: _Writer, node: Node) -> None:
+    given = [node.input(place) for place in _EMBEDDED]
+    arrays = [writer.weights_of(value) for value in given]
+    asked = [place for place in _EMBEDDED if place != _SEGMENTS or node.input(place) is not None]
+    lacks = any(writer.weights_of(node.input(place)) is None for place in asked)
+    if lacks or len(node.outputs) > 2 or node.input(_POSITIONS) is not None:
+        return
+    parts: list[list[Value | None]] = [[], [], []]
+    for value, array in zip(given, arrays, strict=True):
+        made: tuple[Value | None, ...] = (None, None, None)
+        if value is not None and array is not None:
+            try:
+                grid = grid_of_weights(array, DataType.UINT8, symmetric=False)
+            except ValueError as error:
+                raise InvalidArgument(f"{node.place}: weight {value.name!r}: {error}") from error
+            named = {"quantized": grid.quantize(array), "scale": grid.scale, "zero_point": grid.zero_point}
+            made = tuple(writer.constant(f"{value.name}_{name}", part) for name, part in named.items())
+        for column, part in zip(parts, made, strict=True):
+            column.append(part)
+    inputs = [node.inputs[0], node.inputs[1], *parts[0], node.input(_MASK), *parts[1], *parts[2]]
+    name = f"{node.name or node.outputs[0].name}_quant"
+    kept = {key: item for key, item in node.attributes.items() if key == "epsilon"}
+    writer.replace(node, [writer.node("QEmbedLayerNormalization", inputs, node.outputs, name, kept, _MICROSOFT)])
+
+
+def _leave(_writer: _Writer, _node: Node) -> None:
+    """Leave a node as it is."""
+
+
 _REWRITES: Mapping[tuple[str, str], Callable[[_Writer, Node], None]] = {
     ("", "MatMul"): _matmul,
     ("", "Gemm"): _gemm,
     ("", "Conv"): _conv,
     ("", "LSTM"): _lstm,
     ("", "Gather"): _gather,
+    ("", "Transpose"): _leave,
     (_MICROSOFT, "Attention"): _attention,
+    (_MICROSOFT, "EmbedLayerNormalization"): _embed,
 }
 OPERATORS = tuple(dict.fromkeys(name for _, name in _REWRITES))
 """The operators that can be quantized so."""

@@ -17,24 +17,26 @@ from sardonyx.dtypes import DataType
 from sardonyx.ir import Model, Node, Value
 from sardonyx.optimize.edit import overridable_values, tensor_of
 
-__all__ = ["MOVES", "OTHERS", "PRODUCTS", "Plan", "Weight", "make_plan"]
+__all__ = ["MOVES", "OTHERS", "PRODUCTS", "READERS", "Plan", "Weight", "make_plan"]
 
 PRODUCTS: Mapping[str, int] = {"Conv": 0, "ConvTranspose": 1, "Gemm": 1, "MatMul": -1}
 """Operator -> the axis of its weights, its second input, that output channels lie along (of Gemm with transB it is 0)."""
 MOVES = frozenset(
     [
         *("DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "MaxPool", "Pad", "ReduceMax", "ReduceMin", "Reshape"),
-        *("Resize", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
+        *("Resize", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "TopK", "Transpose", "Unsqueeze"),
     ]
 )
 """Operators whose results are elements of their first input."""
 OTHERS = frozenset(
     [
-        *("Add", "AveragePool", "BatchNormalization", "Clip", "Concat", "GlobalAveragePool", "InstanceNormalization"),
+        *("Add", "AveragePool", "BatchNormalization", "Clip", "Concat", "CumSum", "GlobalAveragePool", "InstanceNormalization"),
         *("LayerNormalization", "LeakyRelu", "Mul", "Relu", "Sigmoid", "Softmax", "Where"),
     ]
 )
 """Operators whose inputs and outputs have grids of their own."""
+READERS = ("ArgMax",)
+"""Operators that may be named, and read what others quantized: their results are no floats."""
 _CLIPS = ("Clip", "Relu")
 _PICKS = ("Gather", "GatherElements")
 """Operators whose first input may be a table of constants."""
@@ -42,6 +44,7 @@ _FLOATS = (DataType.FLOAT, DataType.FLOAT16)
 _DATA_INPUTS: Mapping[str, Collection[int]] = {
     "BatchNormalization": (0,),
     "Clip": (0,),
+    "CumSum": (0,),
     "InstanceNormalization": (0,),
     "LayerNormalization": (0,),
     "Where": (1, 2),

@@ -30,7 +30,7 @@ from sardonyx.quantization.configs import CALIBRATION_OPTIONS, DynamicQuantConfi
 from sardonyx.quantization.grids import Grid, grid_of_range, grid_of_spread, grid_of_weights
 from sardonyx.quantization.operators import OPERATOR_RULES
 from sardonyx.quantization.overrides import Override, hint, read_overrides
-from sardonyx.quantization.plan import MOVES, OTHERS, PRODUCTS, Plan, make_plan
+from sardonyx.quantization.plan import MOVES, OTHERS, PRODUCTS, READERS, Plan, make_plan
 from sardonyx.quantization.qdq import QdqChoice, drop_unused, insert_qdq
 from sardonyx.quantization.qdq_config import get_qdq_config
 from sardonyx.quantization.quant_utils import CalibrationMethod, QuantFormat, QuantType
@@ -111,7 +111,7 @@ def quantize_dynamic(
     Args:
         model_input: the path of a model, or an onnx.ModelProto, which stays as it is.
         model_output: the file to write.
-        op_types_to_quantize: operators; None for MatMul, Gemm, Conv, LSTM, Attention and Gather.
+        op_types_to_quantize: operators; None for MatMul, Gemm, Conv, LSTM, Attention, Gather and EmbedLayerNormalization.
         per_channel: whether weights have a scale for each output channel.
         reduce_range: whether weights use 7 bits, for processors whose 8-bit products saturate.
         weight_type: QInt8 or QUInt8.
@@ -280,7 +280,7 @@ def static_model(
             f" {activation_type}, {weight_type}, {quant_format} and reduce_range={reduce_range}"
         )
     options = _checked(extra_options, _STATIC_OPTIONS)
-    operators = _operators(op_types_to_quantize, [*PRODUCTS, *sorted(MOVES | OTHERS)])
+    operators = _operators(op_types_to_quantize, [*PRODUCTS, *sorted(MOVES | OTHERS), *READERS])
     model = prepared(model_input, optimizes=False, opset=_opset_for(activation_type, weight_type))
     if _has_half(model):
         model = prepared(model_input, optimizes=False, opset=max(_OPSET_OF_HALF, _opset_for(activation_type, weight_type)))

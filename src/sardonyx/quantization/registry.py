@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from sardonyx.quantization.dynamic import OPERATORS
-from sardonyx.quantization.plan import MOVES, OTHERS, PRODUCTS
+from sardonyx.quantization.plan import MOVES, OTHERS, PRODUCTS, READERS
 from sardonyx.quantization.quantizers import ONNXQuantizer, QDQQuantizer
 
 __all__ = ["IntegerOpsRegistry", "QDQRegistry", "QLinearOpsRegistry"]
 
-_STATIC = (*PRODUCTS, *sorted(MOVES | OTHERS))
+_STATIC = (*PRODUCTS, *sorted(MOVES | OTHERS), *READERS)
 
 IntegerOpsRegistry = dict.fromkeys(OPERATORS, ONNXQuantizer)
 """Operator that dynamic quantization takes -> the class that quantizes it."""
