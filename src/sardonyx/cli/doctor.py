@@ -16,7 +16,7 @@ import numpy as np
 
 from sardonyx import config
 from sardonyx.cli.cache import describe_cache
-from sardonyx.cli.console import json_option, print_json, print_pairs, readable_errors
+from sardonyx.cli.console import counted, json_option, print_json, print_pairs, readable_errors
 from sardonyx.cli.machine import describe_machine, describe_threads
 from sardonyx.cli.slowdowns import slowdowns
 from sardonyx.codegen.emit.module import Module
@@ -124,7 +124,7 @@ def _print(facts: dict[str, Any]) -> None:
             ("memory", f"{sizes[0]:.1f} GiB, {sizes[1]:.1f} free"),
             ("threads", f"{threads['threads']} a session ({_of_processors(threads)})"),
             ("compiler", _of_compiler(compiler)),
-            ("NumPy", f"{facts['numpy']['blas'] or 'unknown BLAS'}, {facts['numpy']['threads'] or '?'} threads"),
+            ("NumPy", f"{facts['numpy']['blas'] or 'unknown BLAS'}, {_count(facts['numpy']['threads'])}"),
             *(("provider", f"{name}: {source}") for name, source in facts["providers"].items()),
             *(("no provider", f"{name}: {reason}") for name, reason in facts["missing_providers"].items()),
             ("cache", _of_cache(cache)),
@@ -137,6 +137,10 @@ def _print(facts: dict[str, Any]) -> None:
         return
     click.echo("what slows this machine down")
     print_pairs([("  -", text) for text in facts["slowdowns"]])
+
+
+def _count(threads: int | None) -> str:
+    return "an unknown number of threads" if threads is None else counted(threads, "thread")
 
 
 def _of_processors(threads: dict[str, Any]) -> str:
