@@ -1,6 +1,8 @@
 """How long models take until they are there, beside onnxruntime where it is installed.
 
+    python benchmarks/startup.py                                       models that it makes (zoo.py)
     python benchmarks/startup.py MODEL.onnx [MODEL.onnx ...] [--rounds 7]
+    python benchmarks/startup.py --zoo FOLDER mlp_tabular resnet50
 
 For each model, in turns with onnxruntime and by the least of the rounds, in seconds of the wall clock:
 
@@ -23,6 +25,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+from zoo import add_options, files
 
 PHASES = ("start", "session", "second", "again")
 _FEED = """
@@ -75,13 +79,14 @@ def measure(package: str, path: str) -> tuple[float, ...]:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+")
+    parser.add_argument("models", nargs="*", help="files or names of models")
     parser.add_argument("--rounds", type=int, default=7)
+    add_options(parser)
     options = parser.parse_args()
     packages = ["sardonyx", *(["onnxruntime"] if importlib.util.find_spec("onnxruntime") is not None else [])]
     print(f"{'model':24}{'package':>14}" + "".join(f"{phase:>10}" for phase in PHASES))
     ratios: list[list[float]] = []
-    for path in map(os.path.abspath, options.models):
+    for path in map(os.path.abspath, files(options)):
         run(_START.format(package="sardonyx", path=path, feed=_FEED))
         found = {package: [math.inf] * len(PHASES) for package in packages}
         for _ in range(options.rounds):

@@ -82,6 +82,12 @@ def test_startup_measures_a_model(tmp_path: Path) -> None:
     assert len(lines[1]) == 6
 
 
+def test_startup_measures_models_that_it_makes(tmp_path: Path) -> None:
+    """By their names, as the README's other scripts do."""
+    done = _run("startup.py", tmp_path, "mlp", "--rounds", "1", "--cache", str(tmp_path))
+    assert [line.split()[0] for line in done.stdout.splitlines()[:2]] == ["model", "own_mlp"], done.stderr
+
+
 def test_generate_measures_a_decoder_that_it_makes(tmp_path: Path) -> None:
     """Lines say how much the layer costs, and what shared steps gain."""
     done = _run("generate.py", tmp_path, "--tokens", "6", "--prompt", "8", "--rounds", "1", "--requests", "2")

@@ -184,6 +184,16 @@ def test_each_kernel_of_a_program_is_an_event(tmp_path: Path) -> None:
     assert [event["name"] for event in events].count("SequentialExecutor::Execute") == 2
 
 
+def test_a_run_by_machine_code_that_python_had_to_make_is_known(tmp_path: Path) -> None:
+    """By its event, of the same thread: then what machine code noted of it is forgotten."""
+    profiler = Profiler(str(tmp_path / "p"), "array")
+    profiler.record("Session", "model_run", 0, 1, {})
+    assert not profiler.went_to_python
+    profiler.plain_thread = threading.get_ident()
+    profiler.record("Session", "model_run", 0, 1, {})
+    assert profiler.went_to_python
+
+
 def test_steps_add_up_to_their_partition(tmp_path: Path) -> None:
     """But for what lies before the first and behind the last."""
     text = "graph(x: float[256, 256]) -> (y: float[256, 256]) {\nw: float[256, 256] = ... 1\na = MatMul(x, w)\nb = Softmax(a)\ny = MatMul(b, w)\n}"

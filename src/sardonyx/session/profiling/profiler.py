@@ -119,6 +119,8 @@ class Profiler:
         """The calls of functions of programs without steps in the run that `plain_thread` makes by machine code."""
         self.plain_thread = NO_THREAD
         """The thread that makes such a run now."""
+        self.went_to_python = False
+        """Whether that run, which machine code could not end, was made in Python and recorded so."""
 
     def remember(self, model: Model) -> None:
         """Note the nodes of the model as it was given, before it is optimized."""
@@ -132,6 +134,8 @@ class Profiler:
 
     def record(self, category: str, name: str, start_ns: int, end_ns: int, details: Mapping[str, object]) -> None:
         """Record what took from `start_ns` to `end_ns` of `time.perf_counter_ns`; after `end`, and beyond a million, nothing."""
+        if name == "model_run" and threading.get_ident() == self.plain_thread:
+            self.went_to_python = True
         self._keep(_Span(category, name, start_ns, end_ns, threading.get_native_id(), details), 1)
 
     def record_steps(self, program: TimedProgram, start_ns: int, end_ns: int, run: TimedRun, scratch_bytes: int) -> None:

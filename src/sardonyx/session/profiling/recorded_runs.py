@@ -63,7 +63,7 @@ class TimedCalls:
             if self._is_recording or not lock.acquire(blocking=False):  # in another thread, or where a handler interrupted this one
                 return run(session, names, feed, options)
             try:
-                self._is_recording, profiler.plain_thread = True, threading.get_ident()
+                self._is_recording, profiler.plain_thread, profiler.went_to_python = True, threading.get_ident(), False
                 start_ns = clock()
                 results = native(session, names, feed, options)
                 self._record(start_ns, clock())
@@ -80,6 +80,7 @@ class TimedCalls:
         for timed, bound in self._made:
             times = timed.take_times()
             if times is not None and int(times[0, 0]) * 1_000_000_000 + int(times[0, 1]) >= start_ns:
-                run = TimedRun((), times, timed.symbols)
-                self._profiler.record_whole(self._program, start_ns, end_ns, run, bound.scratch_bytes)
+                if not self._profiler.went_to_python:
+                    run = TimedRun((), times, timed.symbols)
+                    self._profiler.record_whole(self._program, start_ns, end_ns, run, bound.scratch_bytes)
                 return
