@@ -17,7 +17,7 @@ from support.random_nodes import newest_schemas, random_cases
 import sardonyx as ort
 from sardonyx.codegen import llvm
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.run.driver import write_driver
+from sardonyx.codegen.run.driver_code import write_driver
 from sardonyx.codegen.run.externals import check_externals
 from sardonyx.codegen.target import Target
 from sardonyx.errors import Fail, SardonyxError

@@ -7,7 +7,7 @@ import pytest
 from support.session_models import session
 
 import sardonyx as ort
-from sardonyx.codegen.run.denormals import has_control
+from sardonyx.codegen.run.control_word import has_control
 from sardonyx.codegen.target import host_target
 
 pytestmark = pytest.mark.skipif(not has_control(host_target()), reason="the processor has no control word that is known")

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sardonyx.codegen.emit.module import Module, float_word
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.float_words import float_word
 from sardonyx.codegen.kernels.peak import SCALE_BYTES, write_multiply_adds, write_scale
 from sardonyx.codegen.run.driver import Driver
 from sardonyx.codegen.run.jit import Engine

@@ -8,8 +8,9 @@ import pytest
 from support.cancelling import ended_by
 
 from sardonyx.cancellation import Flag
-from sardonyx.codegen.emit.module import Module, float_word
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, I64
+from sardonyx.codegen.float_words import float_word
 from sardonyx.codegen.run.driver import Driver
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.run.step_table import DONE, STATUS, Buffer, KernelCall, StepTable

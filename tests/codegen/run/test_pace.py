@@ -10,7 +10,8 @@ import pytest
 from sardonyx.codegen.emit.module import Address, Module
 from sardonyx.codegen.emit.types import BOOL, I64
 from sardonyx.codegen.run.jit import Engine
-from sardonyx.codegen.run.pace import NEVER, PACE_WORDS, PERIOD_NS, begin_pace, next_chunk, write_pace
+from sardonyx.codegen.run.pace import NEVER, PERIOD_NS, begin_pace, next_chunk, write_pace
+from sardonyx.codegen.run.step_table import PACE_WORDS
 from sardonyx.codegen.target import host_target
 
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from sardonyx.codegen.emit.module import Address, Module, float_word
+from sardonyx.codegen.emit.module import Address, Module
 from sardonyx.codegen.emit.types import I64
+from sardonyx.codegen.float_words import float_word
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.run.replay import CONDITIONS, OPERATIONS, Instruction, write_replay
 from sardonyx.codegen.target import available_levels, host_target

@@ -11,7 +11,6 @@ A kernel has the signature that the native driver calls: `void (void **buffers, 
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -22,12 +21,7 @@ from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["Address", "Kernel", "Module", "float_word"]
-
-
-def float_word(number: float) -> int:
-    """Return the 64 bits of a float64 as an integer, for `Kernel.param_float`."""
-    return int(struct.unpack("<q", struct.pack("<d", number))[0])
+__all__ = ["Address", "Kernel", "Module"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,9 @@ import hashlib
 import marshal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sardonyx.codegen import llvm
-from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.run import elf
 from sardonyx.codegen.run.externals import check_externals
 from sardonyx.codegen.target import Target
@@ -24,6 +23,9 @@ from sardonyx.errors import Fail
 from sardonyx.forks import new_lock, without_fork
 from sardonyx.held_memory import HeldMemory
 from sardonyx.trace import event, span
+
+if TYPE_CHECKING:
+    from sardonyx.codegen.emit.module import Module
 
 __all__ = ["DEFAULT_LEVEL", "LEVELS", "Engine", "kernel_key", "object_key"]
 
@@ -82,7 +84,7 @@ class Engine:
         symbols = list(writers)
 
         def write(number: int) -> str:
-            module = Module(self.target)
+            module = _new_module(self.target)
             writers[symbols[number]](module, symbols[number])
             return str(module)
 
@@ -111,7 +113,7 @@ class Engine:
             return
 
         def written(_number: int) -> str:
-            module = Module(self.target)
+            module = _new_module(self.target)
             write(module)
             return str(module)
 
@@ -201,6 +203,13 @@ class Engine:
             return llvm.link(machine_code, symbols, self.target.triple, self.target.features)
         except ValueError as error:
             raise Fail(str(error)) from error
+
+
+def _new_module(target: Target) -> Module:
+    with without_fork():
+        from sardonyx.codegen.emit.module import Module  # which processes whose kernels are known do without
+
+    return Module(target)
 
 
 def _reap() -> None:

@@ -15,12 +15,10 @@ from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Address, Module
 from sardonyx.codegen.emit.types import I32, I64
 from sardonyx.codegen.emit.values import Pointer, Register
+from sardonyx.codegen.run.step_table import PACE_WORDS
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["FIRST_CHUNK", "NEVER", "PACE_WORDS", "Pace", "begin_pace", "next_chunk", "write_pace"]
-
-PACE_WORDS = 6
-"""How many words the state of a call takes."""
+__all__ = ["FIRST_CHUNK", "NEVER", "Pace", "begin_pace", "next_chunk", "write_pace"]
 
 NEVER = (1 << 63) - 1
 """The time of a watch without a time."""

@@ -20,8 +20,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sardonyx.codegen.run.pace import PACE_WORDS
-from sardonyx.codegen.run.thread_pool import MOST_TASKS
+from sardonyx.codegen.run.pool_words import MOST_TASKS
 from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = [
@@ -33,6 +32,7 @@ __all__ = [
     "KERNEL",
     "LAST",
     "PACE",
+    "PACE_WORDS",
     "PARAMS",
     "PAUSED",
     "POOL",
@@ -63,6 +63,8 @@ DONE, PAUSED = -1, -2
 
 STEPS, RELOCATIONS, THREADS, POOL, REPORT, SKIP, FIRST, LAST, STEP, TASK, FLUSH, PACE = range(12)
 """The words of the head; what `pace` works with begins at the last one."""
+PACE_WORDS = 6
+"""How many words the state of `pace` takes."""
 BASES = PACE + PACE_WORDS
 """Where the bases are, STATUS first."""
 KERNEL, BUFFERS, PARAMS, TASKS, TOGETHER = range(5)

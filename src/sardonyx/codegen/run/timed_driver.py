@@ -18,7 +18,8 @@ from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I32
 from sardonyx.codegen.emit.values import Operand, Register
-from sardonyx.codegen.run.driver import Call, write_timed_driver
+from sardonyx.codegen.run.driver import Call
+from sardonyx.codegen.run.driver_code import write_timed_driver
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.run.step_table import DONE, StepTable
 from sardonyx.codegen.run.thread_pool import ThreadPool, shared_pool

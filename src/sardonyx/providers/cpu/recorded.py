@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, cast
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.codegen.emit.module import float_word
+from sardonyx.codegen.float_words import float_word
 from sardonyx.ir import Dim, Expr
 from sardonyx.providers.cpu.sizes import Sizes
 

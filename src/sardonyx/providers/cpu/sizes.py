@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from sardonyx.codegen.emit.module import float_word
+from sardonyx.codegen.float_words import float_word
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Expr, Shape
 from sardonyx.ir.shape import evaluate, symbols_in

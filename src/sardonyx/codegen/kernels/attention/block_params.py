@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sardonyx.codegen.emit.module import Kernel, float_word
+from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.values import Register
+from sardonyx.codegen.float_words import float_word
 from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.codegen.kernels.gemm_params import TASK_PRODUCTS
 from sardonyx.codegen.target import Target

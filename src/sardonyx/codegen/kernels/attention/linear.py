@@ -21,9 +21,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.codegen.emit.module import Kernel, Module, float_word
+from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.emit.values import Operand, Pointer, Register, Span
+from sardonyx.codegen.float_words import float_word
 
 __all__ = ["LinearAttentionCode", "LinearAttentionParams", "write_linear_attention"]
 

@@ -13,10 +13,11 @@ from collections.abc import Iterator, Sequence
 
 from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Function
-from sardonyx.codegen.emit.module import Address, Kernel, Module, float_word
+from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.narrow import from_narrow
 from sardonyx.codegen.emit.types import F32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
+from sardonyx.codegen.float_words import float_word
 from sardonyx.codegen.kernels.attention.block_params import Strides
 from sardonyx.codegen.kernels.attention.scores import AttentionShape, Masking
 from sardonyx.codegen.kernels.gemm_params import CHAIN

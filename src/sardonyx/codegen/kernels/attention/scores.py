@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 
 from sardonyx.codegen.emit.builder import Function
-from sardonyx.codegen.emit.module import float_word
 from sardonyx.codegen.emit.values import Register
+from sardonyx.codegen.float_words import float_word
 from sardonyx.codegen.kernels.softmax import exp_of_difference
 from sardonyx.lazy_dataclasses import dataclass
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument
-from sardonyx.codegen.emit.module import Module, float_word
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.float_words import float_word
 from sardonyx.codegen.kernels.coupling import CouplingParams, coupling_scratch, write_coupling
 from sardonyx.codegen.kernels.support_vectors import (
     MachineParams,

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, argument, substitute
-from sardonyx.codegen.emit.module import Module, float_word
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, Type
+from sardonyx.codegen.float_words import float_word
 from sardonyx.codegen.kernels.lines import Along
 from sardonyx.codegen.kernels.normalize import Norm, write_normalize
 from sardonyx.codegen.target import Target

@@ -12,8 +12,9 @@ import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument, constant, round_saturated
-from sardonyx.codegen.emit.module import Module, float_word
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, I32, Kind, Type
+from sardonyx.codegen.float_words import float_word
 from sardonyx.codegen.kernels.images.outside import write_outside
 from sardonyx.codegen.kernels.images.stretched import write_stretched, write_stretched_table
 from sardonyx.codegen.kernels.resize import CUBIC, LINEAR, NEAREST, ResizeParams, TableWords, write_resize, write_table

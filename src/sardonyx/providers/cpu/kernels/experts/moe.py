@@ -11,8 +11,9 @@ not at all. Weights of few bits are decoded as they are multiplied. Each token i
 from __future__ import annotations
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.codegen.emit.module import Module, float_word
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import U8
+from sardonyx.codegen.float_words import float_word
 from sardonyx.codegen.kernels.experts.gates import ACTIVATIONS, SWIGLU, write_gates
 from sardonyx.codegen.kernels.experts.routing import write_choose, write_collect, write_group, write_spread
 from sardonyx.codegen.kernels.gemm import WIDE, tiling, write_gemm

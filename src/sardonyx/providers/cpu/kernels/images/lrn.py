@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.codegen.emit.module import Module, float_word
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import Type
+from sardonyx.codegen.float_words import float_word
 from sardonyx.codegen.kernels.images.lrn import LrnParams, write_lrn
 from sardonyx.codegen.target import Target
 from sardonyx.ir import Node

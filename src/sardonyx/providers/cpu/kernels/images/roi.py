@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.codegen.emit.module import Module, float_word
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import Type
+from sardonyx.codegen.float_words import float_word
 from sardonyx.codegen.kernels.images.roi import write_max_roi_pool, write_roi_align
 from sardonyx.codegen.target import Target
 from sardonyx.config import LIMITS

@@ -11,8 +11,9 @@ import struct
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.codegen.emit.module import Module, float_word
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import BF16, F16, F32, F64, Type
+from sardonyx.codegen.float_words import float_word
 from sardonyx.codegen.kernels.signal.random import DRAW_BLOCK, stream_of, write_normal, write_take_stream, write_uniform
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType

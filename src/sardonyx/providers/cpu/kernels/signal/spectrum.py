@@ -7,8 +7,9 @@ import itertools
 from collections.abc import Callable
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.codegen.emit.module import Module, float_word
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, F64, Type
+from sardonyx.codegen.float_words import float_word
 from sardonyx.codegen.kernels.signal.fourier import (
     MOST_FACTOR,
     TURNS_BLOCK,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.codegen.emit.module import Module, float_word
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, F64, Type
+from sardonyx.codegen.float_words import float_word
 from sardonyx.codegen.kernels.signal.windows import WINDOW_BLOCK, write_window
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
