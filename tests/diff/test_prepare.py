@@ -10,6 +10,7 @@ from sardonyx.diff.configuration import PLAIN
 from sardonyx.diff.engines import engine_for
 from sardonyx.diff.prepare import giving_out, prepared
 from sardonyx.errors import InvalidArgument
+from sardonyx.formats.tflite import STATES
 
 X = np.float32([1, 2])
 
@@ -35,3 +36,13 @@ def test_a_copy_gives_out_what_is_named() -> None:
     held = model("graph(x: float[n]) -> (y: float[n]) {\na = Neg(x)\ny = Neg(a)\n}")
     assert [value.name for value in giving_out(held, ["a"]).graph.outputs] == ["a"]
     assert [value.name for value in held.graph.outputs] == ["y"]
+
+
+def test_of_a_model_with_states_one_run_is_compared() -> None:
+    """States are outputs like others, and begin with their defaults."""
+    made = model("graph(x: float[1]) -> (y: float[1], t: float[1]) {\ns: float[1] = [3]\ny = Add(x, s)\nt = Identity(y)\n}")
+    made.metadata = {STATES: '[["sum", "s", "t"]]', "other": "kept"}
+    held, _ = prepared(made, {"x": X[:1]}, None, engine_for(PLAIN))
+    assert held.metadata == {"other": "kept"}
+    assert made.metadata.keys() == {STATES, "other"}
+    assert len(engine_for(PLAIN).load(held).run({"x": X[:1]})) == 2

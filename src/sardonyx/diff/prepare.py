@@ -7,6 +7,7 @@ from typing import Any
 
 from sardonyx.diff.engines import Engine
 from sardonyx.dtypes import OnnxValue
+from sardonyx.formats.tflite import STATES
 from sardonyx.ir import Model, Value
 from sardonyx.ir.verify import verify
 from sardonyx.ops.infer import infer_graph
@@ -31,6 +32,7 @@ def prepared(
     """Return the model, with functions inlined and types inferred, and its checked feed."""
     settings = read_settings(SessionOptions() if options is None else options)
     model = Source.of(given).read(settings.load)
+    model.metadata = {key: text for key, text in model.metadata.items() if key != STATES}  # one run is compared
     with session_operators(lookup_of(settings)):
         fix_dimensions(model, settings.load)
         verify(model)
