@@ -69,9 +69,12 @@ def read_blocks(stream: IO[bytes], key: str, allocate: Allocate) -> tuple[bytes,
     begin = _begin(head_bytes)
     if owner != key.encode() or os.fstat(stream.fileno()).st_size != begin + block_bytes:
         return None
-    head = stream.read(begin - _HEADER_BYTES)[:head_bytes]
-    if hashlib.sha256(sizes + head).digest() != header[len(_MAGIC) : len(_MAGIC) + _SUM_BYTES]:
+    head = stream.read(head_bytes)
+    code_of_head = hashlib.sha256(sizes)
+    code_of_head.update(head)
+    if code_of_head.digest() != header[len(_MAGIC) : len(_MAGIC) + _SUM_BYTES]:
         return None
+    stream.seek(begin)
     block = allocate(block_bytes)
     return (head, block) if _filled(stream, block) == code else None
 

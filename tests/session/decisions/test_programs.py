@@ -144,9 +144,9 @@ def test_samples_tell_files_of_equal_times_apart(tmp_path: Path, monkeypatch: py
     assert programs_key(identity, open_model(path, path)) != first
 
 
-@pytest.mark.parametrize("size_bytes", [100 << 10, 600 << 10])
-def test_samples_are_the_same_of_whole_files_and_of_parts(tmp_path: Path, size_bytes: int) -> None:
-    """The first is of a file that is read at once, the second of one whose parts are; a change at either end shows."""
+@pytest.mark.parametrize("size_bytes", [60 << 10, 100 << 10])
+def test_samples_show_changes_at_the_ends(tmp_path: Path, size_bytes: int) -> None:
+    """Of a file that is read whole, and of one of which pieces are."""
     path, content, found = tmp_path / "m.bin", bytearray(np.random.default_rng(0).bytes(size_bytes)), set()
     for place in (0, -1, 0):
         path.write_bytes(content)

@@ -54,8 +54,6 @@ _SMALL_BYTES = 1 << 20
 _SAMPLES, _SAMPLE_BYTES = 64, 256
 _DIGESTED_BYTES = 64 << 10
 """Up to how many bytes a file's sample is all of it."""
-_READ_WHOLE_BYTES = 512 << 10
-"""Up to how many bytes a file is read at once for its sample: to read pieces takes longer."""
 _DTYPES = {int(dtype): dtype for dtype in DataType}
 
 
@@ -249,9 +247,6 @@ def sample_file(file: SettledFile) -> str | None:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or stamp_of(status) != stamp:
             return None
-        if status.st_size <= _READ_WHOLE_BYTES:
-            content = os.pread(descriptor, status.st_size, 0)
-            return sample(lambda place, size_bytes: content[place : place + size_bytes], status.st_size)
         return sample(lambda place, size_bytes: os.pread(descriptor, size_bytes, place), status.st_size)
     except OSError:
         return None
