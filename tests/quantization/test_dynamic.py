@@ -74,7 +74,14 @@ def test_tables_of_embeddings_have_a_quantized_form(segments: str) -> None:
 
 
 @pytest.mark.parametrize("per_channel", [False, True])
-@pytest.mark.parametrize(("text", "kind"), [(LSTM, "DynamicQuantizeLSTM"), (ATTENTION, "QAttention")])
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (LSTM, "DynamicQuantizeLSTM"),
+        (LSTM.replace("hidden_size = 6", "hidden_size = 6, input_forget = 1, clip = 0.9"), "DynamicQuantizeLSTM"),
+        (ATTENTION, "QAttention"),
+    ],
+)
 def test_recurrent_operators_and_attention_have_quantized_forms(text: str, kind: str, per_channel: bool) -> None:
     """Of com.microsoft, with about the same results."""
     made = _quantized(text, per_channel=per_channel)

@@ -218,7 +218,7 @@ def _conv(writer: _Writer, node: Node) -> None:
 def _lstm(writer: _Writer, node: Node) -> None:
     given = [(value, writer.weights_of(value)) for value in node.inputs[1:3]]
     weights = [(value, array) for value, array in given if value is not None and array is not None]
-    if len(weights) < len(given) or node.integer("input_forget", 0) or node.integer("layout", 0):
+    if len(weights) < len(given) or node.integer("layout", 0):
         return
     stored = [_by_direction(writer, value, np.ascontiguousarray(array.transpose(0, 2, 1))) for value, array in weights]
     inputs = [node.inputs[0], stored[0][0], stored[1][0], *(node.input(place) for place in range(3, 8))]
