@@ -77,6 +77,23 @@ def test_svm_regressor_sums_kernels(kernel_type):
     np.testing.assert_allclose(result[:, 0], want, rtol=1e-6)
 
 
+@np.errstate(invalid="ignore")
+def test_rows_of_infinite_numbers_are_far_from_every_vector():
+    """Whatever their signs, RBF of them is 0, as in onnxruntime; NaN stays."""
+    rows = np.array([[np.inf, 0.5], [-np.inf, np.inf], [0.5, np.nan], [0.5, 0.25]], np.float32)
+    result = run_ml(
+        "SVMRegressor",
+        rows,
+        coefficients=(2.0,),
+        rho=(0.25,),
+        support_vectors=(0.5, 0.25),
+        n_supports=1,
+        kernel_type="RBF",
+        kernel_params=PARAMS,
+    )
+    np.testing.assert_array_equal(result[:, 0], np.array([0.25, 0.25, np.nan, 2.25], np.float32))
+
+
 def test_one_class_regressor_gives_signs():
     """Without vectors the coefficients are a row; above 0 is 1, else -1."""
     assert run_ml("SVMRegressor", ROWS, coefficients=(1.0, 0.0), rho=(0.0,), one_class=1).tolist() == [[1], [-1]]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.memo import remembered
@@ -95,6 +96,9 @@ def _kernel_values(rows: Array, vectors: Array, kernel_type: str, params: Array)
     dots = matmul_in_parts(x, v.T)
     if kernel_type == "RBF":
         distances = (x * x).sum(axis=1)[:, None] + (v * v).sum(axis=1) - 2 * dots
+        for row in np.flatnonzero(np.isnan(distances).any(axis=1)):  # infinite numbers are far from finite ones
+            check_cancelled()
+            distances[row] = ((x[row] - v) ** 2).sum(axis=1)
         near: Array = np.exp(-gamma * np.maximum(distances, 0))
         return near
     if kernel_type not in _KERNELS:
