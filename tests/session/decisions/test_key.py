@@ -15,9 +15,10 @@ from sardonyx.formats.opened import open_model
 from sardonyx.providers.cpu.provider import create
 from sardonyx.providers.reference.provider import ReferenceProvider
 from sardonyx.session.decisions import key as module
-from sardonyx.session.decisions.key import installed_packages, key_of, remembering
+from sardonyx.session.decisions.key import installed_packages, key_of, plugin_sources, remembering
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.settings.settings import Settings, read_settings
+from sardonyx.sources import stamp_of
 
 _RELU = to_bytes(model("graph(x: float[2]) -> (y: float[2]) { y = Relu(x) }"))
 _EXP = to_bytes(model("graph(x: float[2]) -> (y: float[2]) { y = Exp(x) }"))
@@ -197,3 +198,25 @@ def test_installing_a_package_changes_the_key(tmp_path: Path) -> None:
     between = installed_packages.__wrapped__(path)
     (tmp_path / "plugged-1.0.dist-info").rename(tmp_path / "plugged-1.1.dist-info")
     assert len({before, between, installed_packages.__wrapped__(path)}) == 3
+
+
+def test_a_package_that_is_worked_on_changes_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it brings rules, passes or operators: its sources count, although its record stays."""
+    record = tmp_path / "worked_on-1.0.dist-info"
+    record.mkdir()
+    (record / "entry_points.txt").write_text("[console_scripts]\nx = other:main\n[sardonyx.rules]\nours = worked_on.rules:RULES\n")
+    (tmp_path / "worked_on").mkdir()
+    source = tmp_path / "worked_on" / "rules.py"
+    source.write_text("RULES = []\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(module, "stamp_of", stamp_of.__wrapped__)
+    before = plugin_sources.__wrapped__((str(tmp_path),))
+    source.write_text("RULES = [1]\n")
+    after = plugin_sources.__wrapped__((str(tmp_path),))
+    assert before is not None
+    assert before.startswith("worked_on ")
+    assert after != before
+    (record / "entry_points.txt").write_text("[sardonyx.passes]\nours = nowhere_to_be_found:PASS\n")
+    assert plugin_sources.__wrapped__((str(tmp_path),)) is None
+    (record / "entry_points.txt").write_text("[sardonyx.formats]\nours = nowhere_to_be_found:FORMAT\n")
+    assert plugin_sources.__wrapped__((str(tmp_path),)) == ""

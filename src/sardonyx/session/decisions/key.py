@@ -2,7 +2,8 @@
 
     the model      its message, without the elements of large tensors; those that were read are compared one by one (`record.py`)
     the session    all that its options say, and its providers with what they compile for
-    the process    the sources of this package, installed packages, versions, environment variables, limits
+    the process    the sources of this package and of installed rules, passes and operators; installed packages, versions,
+                   environment variables, limits
 
 A session with something that has no plain form, such as a rule of the user's, an array or a callback, has no key.
 """
@@ -28,13 +29,14 @@ from sardonyx.provider import Capability, Provider
 from sardonyx.session.settings.settings import MemorySettings, PlacementSettings, SaveSettings, Settings
 from sardonyx.sources import stamp_of, take_stamp
 
-__all__ = ["RemembersClaims", "installed_packages", "key_of", "remembering"]
+__all__ = ["RemembersClaims", "installed_packages", "key_of", "plugin_sources", "remembering"]
 
 _FORM = "decisions 1"
 """Changes with the form of records."""
 _OWN_MODULES = "sardonyx.providers."
 _WITHOUT_EFFECT = frozenset({"SARDONYX_CACHE_DIR", "SARDONYX_CACHE_BYTES", "SARDONYX_TRACE", "SARDONYX_KEEP_DECISIONS"})
 _RECORDS = (".dist-info", ".egg-info", ".egg-link")
+_PLUGINS = frozenset({"sardonyx.rules", "sardonyx.passes", "sardonyx.operators"})
 
 
 @runtime_checkable
@@ -80,8 +82,8 @@ def key_of(model: str, settings: Settings, providers: Sequence[Provider]) -> str
         providers: of the session.
     """
     asked, able = _settings_text(settings), remembering(providers)
-    sources, packages = stamp_of("sardonyx"), installed_packages(search_path())
-    if asked is None or able is None or sources is None or "llvmlite-" not in packages:
+    sources, packages, plugins = stamp_of("sardonyx"), installed_packages(search_path()), plugin_sources(search_path())
+    if asked is None or able is None or sources is None or plugins is None or "llvmlite-" not in packages:
         return None
     try:
         parts = (
@@ -91,6 +93,7 @@ def key_of(model: str, settings: Settings, providers: Sequence[Provider]) -> str
             _text([(provider.name, provider.decision_key()) for provider in able]),
             sources,
             packages,
+            plugins,
             _text([type(finder).__qualname__ for finder in sys.meta_path]),
             f"{sys.version} {sys.platform} {np.__version__}",
             _text({name: text for name, text in settings_in_force().items() if name not in _WITHOUT_EFFECT}),
@@ -152,6 +155,42 @@ def installed_packages(path: tuple[str, ...]) -> str:
             if names:
                 found.append(f"{folder} {os.stat(folder or '.').st_mtime_ns} {' '.join(names)}")
     return "\n".join(found)
+
+
+@functools.lru_cache(maxsize=8)
+def plugin_sources(path: tuple[str, ...]) -> str | None:
+    """Return what the sources are of rules, passes and operators that packages on `path` bring; None where that cannot be known.
+
+    Those of a package that is being worked on change where they lie, without a change of its record.
+    """
+    found = []
+    for folder in path:
+        with contextlib.suppress(OSError):
+            records = sorted(name for name in os.listdir(folder or ".") if name.endswith(_RECORDS))
+            for record in records:
+                with contextlib.suppress(OSError), open(os.path.join(folder, record, "entry_points.txt"), "rb") as file:
+                    found += _plugins_in(file.read())
+    stamps = []
+    for module in sorted(set(found)):
+        try:
+            stamp = stamp_of(module)
+        except (ImportError, ValueError):
+            stamp = None
+        if stamp is None:
+            return None
+        stamps.append(f"{module} {stamp}")
+    return "\n".join(stamps)
+
+
+def _plugins_in(text: bytes) -> list[str]:
+    """Return the packages that a record's entry points name as rules, passes and operators."""
+    found, is_ours = [], False
+    for line in text.decode("utf-8", "replace").splitlines() if b"[sardonyx." in text else ():
+        if line.startswith("["):
+            is_ours = line.strip("[] ") in _PLUGINS
+        elif is_ours and "=" in line:
+            found.append(line.partition("=")[2].strip().partition(":")[0].partition(".")[0])
+    return found
 
 
 def _text(value: object) -> str:
