@@ -11,7 +11,6 @@ change.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import struct
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,7 @@ from typing import IO, TypeAlias
 import numpy as np
 
 from sardonyx.cancellation import check_cancelled
+from sardonyx.digests import sha256
 
 __all__ = ["Allocate", "pieces_of", "read_blocks"]
 
@@ -42,7 +42,7 @@ def pieces_of(key: str, head: bytes, blocks: Sequence[memoryview]) -> Iterator[b
     for block in blocks:
         code.add(block)
     rest = _SIZES.pack(key.encode(), len(head), sum(map(len, blocks)), code.digest()) + head
-    yield _MAGIC + hashlib.sha256(rest).digest() + rest
+    yield _MAGIC + sha256(rest).digest() + rest
     yield bytes(_begin(len(head)) - _HEADER_BYTES - len(head))
     for block in blocks:
         check_cancelled()
@@ -70,7 +70,7 @@ def read_blocks(stream: IO[bytes], key: str, allocate: Allocate) -> tuple[bytes,
     if owner != key.encode() or os.fstat(stream.fileno()).st_size != begin + block_bytes:
         return None
     head = stream.read(head_bytes)
-    code_of_head = hashlib.sha256(sizes)
+    code_of_head = sha256(sizes, more_bytes=head_bytes)
     code_of_head.update(head)
     if code_of_head.digest() != header[len(_MAGIC) : len(_MAGIC) + _SUM_BYTES]:
         return None
@@ -94,7 +94,7 @@ class _Code:
     """The code of a block that is given piece by piece; where pieces begin makes no difference."""
 
     def __init__(self) -> None:
-        self._sums = hashlib.sha256()
+        self._sums = sha256()
         self._rest = b""
 
     def add(self, piece: memoryview) -> None:

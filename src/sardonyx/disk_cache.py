@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import IO, Protocol, TypeVar
 from sardonyx import config
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cached_blocks import Allocate, pieces_of, read_blocks
+from sardonyx.digests import sha256
 from sardonyx.private_files import PrivateFolder, folder_problem, make_private, open_private
 from sardonyx.trace import event
 
@@ -301,11 +301,11 @@ def _is_whole(path: Path) -> bool:
 
 def _pack(key: str, content: bytes) -> bytes:
     rest = key.encode() + content
-    return _MAGIC + hashlib.sha256(rest).digest() + rest
+    return _MAGIC + sha256(rest).digest() + rest
 
 
 def _unpack(key: str, content: bytes) -> bytes | None:
     rest = content[len(_MAGIC) + 32 :]
-    if content[: len(_MAGIC)] != _MAGIC or content[len(_MAGIC) : len(_MAGIC) + 32] != hashlib.sha256(rest).digest():
+    if content[: len(_MAGIC)] != _MAGIC or content[len(_MAGIC) : len(_MAGIC) + 32] != sha256(rest).digest():
         return None
     return content[_HEADER_BYTES:] if rest[:64] == key.encode() else None

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import importlib.util
 import os
 import sys
@@ -18,6 +17,7 @@ from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from types import CodeType
 
+from sardonyx.digests import Digest, sha256
 from sardonyx.forks import without_fork
 
 __all__ = ["digest_of", "has_changed", "stamp_of", "take_stamp"]
@@ -34,7 +34,7 @@ def digest_of(*packages: str) -> str | None:
     Returns:
         A hexadecimal SHA-256, or None where a loader does not list the modules or does not give their content.
     """
-    digest = hashlib.sha256()
+    digest = sha256()
     for package in packages:
         spec = importlib.util.find_spec(package)
         found = dict(_contents(package, spec)) if spec is not None else {}
@@ -57,7 +57,7 @@ def stamp_of(package: str) -> str | None:
     folder = _folder_of(package)
     if folder is None:
         return digest_of(package)
-    digest = hashlib.sha256()
+    digest = sha256()
     try:
         _add_files(digest, folder)
     except OSError:
@@ -87,7 +87,7 @@ def _folder_of(package: str) -> str | None:
     return folders[0] if len(folders) == 1 and os.path.isdir(folders[0]) else None
 
 
-def _add_files(digest: hashlib._Hash, folder: str) -> None:
+def _add_files(digest: Digest, folder: str) -> None:
     """Add names, sizes and times of the files of a folder and those in it, but for bytecode that Python keeps beside sources."""
     folders, files = [], []
     with os.scandir(folder) as entries:

@@ -8,7 +8,6 @@ opened.digest()                    what tells this message from others, whatever
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import check_cancelled, raise_interrupt
+from sardonyx.digests import sha256
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats.files import Content, FileStamp, MemoryContent, open_content
 from sardonyx.formats.model_format import ModelFile, ModelFormat
@@ -63,7 +63,7 @@ class OpenedModel:
         lists = {} if self.stripped is None else self.stripped.lists
         nonce = next(iter((*self.blobs, *lists)), b"")[:16]
         sizes = [(blob.size_bytes, blob.field) for blob in self.blobs.values()]
-        digest = hashlib.sha256(message.replace(nonce, bytes(16)) if nonce else message)
+        digest = sha256(message.replace(nonce, bytes(16)) if nonce else message)
         digest.update(repr((sizes, len(lists))).encode())
         for taken in lists.values():
             digest.update(f"{taken.kind} {taken.array.dtype} {taken.array.shape} {taken.texts!r}".encode(errors="surrogatepass"))

@@ -9,11 +9,10 @@ It is no code against those who mean harm.
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 
 from sardonyx.cancellation import check_cancelled
+from sardonyx.digests import sha256
 from sardonyx.dtypes import Array
 
 __all__ = ["PageSums", "code_of_sums"]
@@ -55,7 +54,7 @@ def code_of_sums(block: memoryview, begin: int, pages: Array | None = None) -> s
     count = (len(block) - head) // _PAGE_BYTES
     first, end = (begin + head) // _PAGE_BYTES, head + count * _PAGE_BYTES
     known = None if pages is None or first + count > len(pages) else pages[first : first + count]
-    digest = hashlib.sha256(block[:head])
+    digest = sha256(block[:head])
     digest.update((_sums(block[head:end]) if known is None else known).tobytes())
     digest.update(block[end:])
     return digest.hexdigest()

@@ -9,11 +9,11 @@ that grows can be mapped by whoever reads the programs that are in it already.
 
 from __future__ import annotations
 
-import hashlib
 import zlib
 from collections.abc import Mapping
 from typing import IO, Any, NamedTuple
 
+from sardonyx.digests import sha256
 from sardonyx.formats.program_file import ALIGNMENT, digest_of, placed_anew
 
 __all__ = ["Added", "ProgramArchive", "block_key"]
@@ -75,4 +75,4 @@ class ProgramArchive:
 
 def block_key(block: memoryview) -> bytes:
     """Return what equal blocks have in common, and others have not."""
-    return hashlib.sha256(block).digest()
+    return sha256(block).digest()

@@ -11,10 +11,10 @@ numbers, but no address, size or instruction, since only arrays that decide none
 from __future__ import annotations
 
 import enum
-import hashlib
 from collections.abc import Iterable
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.digests import sha256
 from sardonyx.dtypes import Array
 from sardonyx.errors import EPFail
 from sardonyx.formats.page_sums import code_of_sums
@@ -120,7 +120,7 @@ def _weight(
     found = aligned(found) if compared is Compared.ALL else found
     held = bytes_of(found)
     if compared is Compared.ALL:
-        is_same = hashlib.sha256(held).hexdigest() == codes[0]
+        is_same = sha256(held).hexdigest() == codes[0]
     elif compared is Compared.SUMS:
         is_same = code_of_sums(held, begin, pages) == codes[1]
     else:

@@ -20,7 +20,6 @@ null where they are known to be right. In that model it may have another shape, 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import zlib
@@ -30,6 +29,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.digests import sha256
 from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.errors import EPFail, SardonyxError
 from sardonyx.formats.page_sums import code_of_sums
@@ -130,7 +130,7 @@ def placed_anew(content: memoryview, place: BlockLocator) -> bytes | None:
 def digest_of(content: memoryview) -> bytes:
     """Return the digest that saved bytes carry, which `read_program` checks; of bytes of another kind that of all of them."""
     if not is_program(content):
-        return hashlib.sha256(content).digest()
+        return sha256(content).digest()
     return bytes(content[-_TAIL_BYTES:][:32])
 
 
@@ -169,7 +169,7 @@ def bytes_of(array: Array) -> memoryview:
 
 def sample_of(block: memoryview) -> str:
     """Return the SHA-256 of 8 KiB of a weight, in 4 parts from its beginning to its end, or of all where it is no larger."""
-    spare, digest = len(block) - _SAMPLE_BYTES, hashlib.sha256()
+    spare, digest = len(block) - _SAMPLE_BYTES, sha256()
     for number in range(_SAMPLES):
         begin = spare * number // (_SAMPLES - 1) if spare > _SAMPLE_BYTES * (_SAMPLES - 1) else _SAMPLE_BYTES * number
         digest.update(block[begin : begin + _SAMPLE_BYTES])
@@ -254,7 +254,7 @@ def _entry(array: Array, blocks: Blocks | None) -> list[Json]:
     place = blocks.add(content)
     if not _is_weight(dtype, len(content)):
         return [*entry, *place]
-    return [*entry, *place, hashlib.sha256(content).hexdigest(), code_of_sums(content, place[0]), sample_of(content)]
+    return [*entry, *place, sha256(content).hexdigest(), code_of_sums(content, place[0]), sample_of(content)]
 
 
 def _is_weight(dtype: DataType, size_bytes: int) -> bool:
@@ -282,8 +282,9 @@ def head_of(header: Mapping[str, Json], sealed: Iterable[bytes | memoryview]) ->
 
 
 def _digest(text: bytes, sealed: Iterable[bytes | memoryview]) -> bytes:
-    digest = hashlib.sha256(text)
-    for content in sealed:
+    parts = list(sealed)
+    digest = sha256(text, more_bytes=sum(map(len, parts)))
+    for content in parts:
         digest.update(content)
     return digest.digest()
 

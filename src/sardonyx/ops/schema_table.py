@@ -9,11 +9,11 @@ what it says is kept in the disk cache, under its version; a schema is unpacked 
 from __future__ import annotations
 
 import functools
-import hashlib
 import marshal
 from bisect import bisect_right
 from typing import Any
 
+from sardonyx.digests import sha256
 from sardonyx.disk_cache import shared_cache
 from sardonyx.forks import without_fork
 from sardonyx.installed import installed_version
@@ -71,7 +71,7 @@ class SchemaTable:
 def table() -> SchemaTable:
     """Return the table of the installed `onnx`."""
     cache = shared_cache()
-    key = hashlib.sha256(f"schemas/{_FORMAT}/{_onnx_version()}".encode()).hexdigest()
+    key = sha256(f"schemas/{_FORMAT}/{_onnx_version()}".encode()).hexdigest()
     known = None if cache is None else cache.load(key)
     if known is not None:
         return SchemaTable(marshal.loads(known))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bisect
 import functools
-import hashlib
 import json
 import os
 import re
@@ -19,6 +18,7 @@ from typing import Any
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import DataType, bit_width
 from sardonyx.errors import InvalidArgument, NoSuchFile
+from sardonyx.forks import without_fork
 from sardonyx.ir import Graph, Node, Tensor, TensorType, Value
 from sardonyx.ir.shape import evaluate, product
 
@@ -162,13 +162,20 @@ def key_of(node: Node) -> str:
     reads = ",".join(_type_text(value) for value in node.inputs)
     makes = ",".join(_type_text(value) for value in node.outputs)
     text = f"{operator_of(node)}:{node.version}({reads})->({makes}){{{attributes}}}"
-    return hashlib.sha1(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:16]
+    return _code(text.encode("utf-8", "surrogatepass"))
 
 
 def key_of_graph(nodes: Iterable[Node]) -> str:
     """Return what a graph of these nodes, in their order, is to a profile."""
     text = " ".join(map(key_of, nodes))
-    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:16]
+    return _code(text.encode())
+
+
+def _code(content: bytes) -> str:
+    with without_fork():
+        import hashlib  # loads OpenSSL, which few sessions need
+
+    return hashlib.sha1(content, usedforsecurity=False).hexdigest()[:16]
 
 
 def value_bytes(value: Value, sizes: Mapping[str, int]) -> float:

@@ -9,12 +9,12 @@ edited file never finds the machine code of the one before, and two files may us
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.target import Target
+from sardonyx.digests import sha256
 from sardonyx.errors import Fail, InvalidGraph, SardonyxError, describe
 from sardonyx.ir import Node
 from sardonyx.ops.session_operators import find_session_operator
@@ -105,7 +105,7 @@ class UserKernel:
         """Return the name, and a digest of the code for `target`."""
         module = Module(target)
         self.write(module, _NAME_OF_DIGEST)
-        return f"{self._name}_{hashlib.sha256(str(module).encode()).hexdigest()[:16]}"
+        return f"{self._name}_{sha256(str(module).encode()).hexdigest()[:16]}"
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it into a module; raises Fail where the user's function fails."""

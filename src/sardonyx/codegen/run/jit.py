@@ -8,7 +8,6 @@ A process whose kernels are all in the cache never loads LLVM: `elf` links what 
 
 from __future__ import annotations
 
-import hashlib
 import marshal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +17,7 @@ from sardonyx.codegen import llvm
 from sardonyx.codegen.run import elf
 from sardonyx.codegen.run.externals import check_externals
 from sardonyx.codegen.target import Target
+from sardonyx.digests import sha256
 from sardonyx.disk_cache import Cache
 from sardonyx.errors import Fail
 from sardonyx.forks import new_lock, without_fork
@@ -231,7 +231,7 @@ def kernel_key(edition: str, symbol: str, target: Target, level: int = DEFAULT_L
 
 def _laid_key(key: str) -> str:
     """Return the key of an object that is laid out."""
-    return hashlib.sha256(f"laid out {key}".encode()).hexdigest()
+    return sha256(f"laid out {key}".encode()).hexdigest()
 
 
 def object_key(text: str, target: Target, level: int) -> str:
@@ -239,4 +239,4 @@ def object_key(text: str, target: Target, level: int) -> str:
     with without_fork():  # the version is read with imports of its own
         version = llvm.version()
     parts = (version, target.key, str(level), text)
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return sha256("\0".join(parts).encode()).hexdigest()

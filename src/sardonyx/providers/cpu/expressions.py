@@ -8,7 +8,6 @@ Each operator's entry says what it computes; those whose meaning needs an attrib
 from __future__ import annotations
 
 import functools
-import hashlib
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument, constant, number
 from sardonyx.codegen.emit.types import BOOL, F16, F32, F64, Kind, Type, of_dtype
 from sardonyx.codegen.target import Target
+from sardonyx.digests import sha256
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
 from sardonyx.ops.views.activation import Clip, Selu
@@ -120,7 +120,7 @@ def _word(primitive: str, kind: Type, operands: tuple[int, ...], value: object) 
 
 def expression_symbol(target: Target, prefix: str, outputs: Sequence[ElementExpr], *parts: str) -> str:
     """Return a kernel's name: the same for equal expressions and parts, as in map_of_3f2a91b04c1d_avx512."""
-    digest = hashlib.sha256(expression_key(outputs).encode()).hexdigest()[:12]
+    digest = sha256(expression_key(outputs).encode()).hexdigest()[:12]
     return "_".join([prefix, *(part for part in parts if part), digest, target.isa])
 
 

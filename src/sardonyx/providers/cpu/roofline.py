@@ -7,7 +7,6 @@ A step can take no less time than its operations take at the one peak, and its b
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import time
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from sardonyx.codegen.run.driver import Driver
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.run.step_table import Buffer, KernelCall, StepTable
 from sardonyx.codegen.target import Target
+from sardonyx.digests import sha256
 from sardonyx.provider import HOST
 from sardonyx.providers.cpu.library import driver_for, kernel_cache
 
@@ -58,7 +58,7 @@ class Roofline:
 def roofline_for(target: Target, threads: int) -> Roofline:
     """Return the peak of this machine, as it was measured before where the cache has that; else it takes a fraction of a second."""
     cache = kernel_cache()
-    key = hashlib.sha256(f"roofline/2/{target.key}/{threads}/{_processor()}".encode()).hexdigest()
+    key = sha256(f"roofline/2/{target.key}/{threads}/{_processor()}".encode()).hexdigest()
     kept = None if cache is None else cache.load(key)
     if kept is not None:
         with contextlib.suppress(ValueError, TypeError, KeyError):

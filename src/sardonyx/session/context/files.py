@@ -11,7 +11,6 @@ import contextlib
 import functools
 import io
 import os
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
@@ -176,7 +175,7 @@ def _own_name(name: str, content: Content) -> str:
 @contextlib.contextmanager
 def _new(path: Path) -> Iterator[IO[bytes]]:
     """Provide a file that takes the place of `path` when the block succeeds: whoever has mapped the old one keeps it."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    draft = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     try:
         with draft.open("xb") as stream:
             yield stream

@@ -9,12 +9,11 @@ A key that somebody else could have put there is no key: who knows the key can h
 from __future__ import annotations
 
 import contextlib
-import hmac
 import os
-import secrets
 from pathlib import Path
 
 from sardonyx import config
+from sardonyx.forks import without_fork
 from sardonyx.private_files import folder_problem, make_private, read_private
 from sardonyx.trace import event
 
@@ -50,11 +49,17 @@ def seal_problem(digest: bytes, notes: str) -> str:
     if isinstance(key, str):
         return key
     expected = f"{_PREFIX}{_code(key, digest)}".encode()
+    with without_fork():
+        import hmac  # loads OpenSSL
+
     is_sealed = any(hmac.compare_digest(word.encode(errors="replace"), expected) for word in notes.split())
     return "" if is_sealed else "its seal is not under this user's key"
 
 
 def _code(key: bytes, digest: bytes) -> str:
+    with without_fork():
+        import hmac  # loads OpenSSL
+
     return hmac.new(key, digest, "sha256").hexdigest()
 
 
@@ -81,11 +86,11 @@ def _key(*, makes: bool) -> bytes | str:
 
 def _write_key(folder: Path) -> None:
     """Write a new key; of several processes that do so at once the first one's stays."""
-    draft = folder / f".{_FILE}.{secrets.token_hex(8)}"
+    draft = folder / f".{_FILE}.{os.urandom(8).hex()}"
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as stream:
-            stream.write(secrets.token_bytes(_KEY_BYTES))
+            stream.write(os.urandom(_KEY_BYTES))
         with contextlib.suppress(FileExistsError):
             os.link(draft, folder / _FILE)
     finally:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import enum
 import functools
-import hashlib
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +22,7 @@ import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.config import LIMITS, keeps_decisions, settings_in_force
+from sardonyx.digests import sha256
 from sardonyx.installed import search_path
 from sardonyx.ir import Dim
 from sardonyx.provider import Capability, Provider
@@ -101,7 +101,7 @@ def key_of(model: str, settings: Settings, providers: Sequence[Provider]) -> str
         )
     except _NoPlainTextError:
         return None
-    return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
+    return sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
 
 
 def remembering(providers: Sequence[Provider]) -> list[RemembersClaims] | None:

@@ -7,7 +7,6 @@ trace: its size, inode, device and times, and by samples of its bytes.
 
 from __future__ import annotations
 
-import hashlib
 import marshal
 import os
 import stat
@@ -17,6 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.digests import sha256
 from sardonyx.disk_cache import shared_cache
 from sardonyx.dtypes import Array, DataType
 from sardonyx.formats.files import new_buffer, stamp_of
@@ -104,7 +104,7 @@ def programs_key(identity: Identity, opened: OpenedModel) -> str | None:
         about = f"{stamp} {content} {sample(opened.content.read, len(opened.content))}"
     else:
         return None
-    return hashlib.sha256(f"programs {key} {about}".encode()).hexdigest()
+    return sha256(f"programs {key} {about}".encode()).hexdigest()
 
 
 def with_data(key: str, data: Sequence[DataFile]) -> str | None:
@@ -115,7 +115,7 @@ def with_data(key: str, data: Sequence[DataFile]) -> str | None:
     if None in pieces or not hasattr(os, "geteuid"):
         return None
     about = [(item.location, *item.file[1:], piece) for item, piece in zip(data, pieces, strict=True)]
-    return hashlib.sha256(f"{key} with {about}".encode(errors="surrogatepass")).hexdigest()
+    return sha256(f"{key} with {about}".encode(errors="surrogatepass")).hexdigest()
 
 
 def known_file_key(file: SettledFile, pieces: str, settings: Settings, providers: Sequence[Provider]) -> str | None:
@@ -262,8 +262,6 @@ def sample(read: Callable[[int, int], bytes | memoryview], size_bytes: int) -> s
         size_bytes: how long the file is.
     """
     if size_bytes <= _DIGESTED_BYTES:
-        return hashlib.sha256(read(0, size_bytes)).hexdigest()
+        return sha256(read(0, size_bytes)).hexdigest()
     last = size_bytes - _SAMPLE_BYTES
-    return hashlib.sha256(
-        b"".join([read(last * number // (_SAMPLES - 1), _SAMPLE_BYTES) for number in range(_SAMPLES)])
-    ).hexdigest()
+    return sha256(b"".join([read(last * number // (_SAMPLES - 1), _SAMPLE_BYTES) for number in range(_SAMPLES)])).hexdigest()

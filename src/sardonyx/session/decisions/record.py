@@ -10,7 +10,6 @@ compared before it is used. Weights that the optimizer computed are in the recor
 
 from __future__ import annotations
 
-import hashlib
 import marshal
 import operator
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import Any, overload
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import checked
+from sardonyx.digests import sha256
 from sardonyx.dtypes import Array, DataType
 from sardonyx.formats.files import FileStamp
 from sardonyx.formats.plain_graph import NoPlainForm, Place, Plain, PlainReader, PlainWriter
@@ -195,7 +195,7 @@ def _digests(elements: Elements, placed: Mapping[Tensor, Place]) -> Plain:
 
 def _digest(elements: Elements, place: Place) -> bytes:
     content, offset, size_bytes = elements.find(place)
-    return hashlib.sha256(content.read(offset, size_bytes)).digest()
+    return sha256(content.read(offset, size_bytes)).digest()
 
 
 def _cut(writer: PlainWriter, places: Mapping[Node, int], part: Cut) -> Plain:

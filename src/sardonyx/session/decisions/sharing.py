@@ -8,12 +8,12 @@ live on, for programs that make a session for each call: without arenas, and wit
 
 from __future__ import annotations
 
-import hashlib
 import os
 import weakref
 from collections.abc import Callable
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.digests import sha256
 from sardonyx.forks import new_lock
 from sardonyx.formats.opened import OpenedModel
 from sardonyx.held_memory import union_bytes
@@ -49,7 +49,7 @@ def identity_of(opened: OpenedModel, key: str, message: str) -> Identity | None:
         message: the digest of its message, which is remembered with the file.
     """
     is_small = len(opened.content) <= _DIGESTED_BYTES
-    content = hashlib.sha256(opened.content.read(0, len(opened.content))).digest() if is_small else b""
+    content = sha256(opened.content.read(0, len(opened.content))).digest() if is_small else b""
     file = None if opened.path is None else settled_file(opened.path)
     if file is not None and file[1] == opened.stamp:
         remember_digests(file, message, content)
