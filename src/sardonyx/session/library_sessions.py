@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sardonyx.custom_ops.abi.entries.sessions import OwnOptions, use_runtime
@@ -10,13 +10,14 @@ from sardonyx.forks import without_fork
 from sardonyx.session.enums import ExecutionMode, GraphOptimizationLevel
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.run_options import RunOptions
+from sardonyx.values.named import NamedEnum
 
 if TYPE_CHECKING:
     from sardonyx.session.inference_session import InferenceSession
 
 __all__ = ["SessionsOfLibraries"]
 
-_ENUMS: Mapping[str, Callable[[object], object]] = {
+_ENUMS: Mapping[str, type[NamedEnum]] = {
     "execution_mode": ExecutionMode,
     "graph_optimization_level": GraphOptimizationLevel,
 }
@@ -38,7 +39,7 @@ class SessionsOfLibraries:
 
         made = SessionOptions()
         for name, value in options.properties.items():
-            setattr(made, name, _ENUMS[name](value) if name in _ENUMS else value)
+            setattr(made, name, _ENUMS[name](int(value)) if name in _ENUMS else value)
         for key, text in options.config.items():
             made.add_session_config_entry(key, text)
         return InferenceSession(model, made)

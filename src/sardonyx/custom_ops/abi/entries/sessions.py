@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -65,15 +66,15 @@ class OwnSession(Protocol):
     def get_outputs(self) -> Sequence[Argument]:
         """Return the outputs."""
 
-    def run(self, names: Sequence[str], feed: Mapping[str, OnnxValue], options: OwnRunOptions | None, /) -> Sequence[OnnxValue]:
-        """Compute outputs."""
+    def run(self, names: Sequence[str], feed: Mapping[str, OnnxValue], options: Any, /) -> Sequence[OnnxValue]:
+        """Compute outputs, with options that the same runtime made or None (Any: no other ones get here)."""
 
 
 @dataclasses.dataclass(slots=True)
 class OwnOptions(Registration):
     """The OrtSessionOptions that a library makes."""
 
-    properties: dict[str, object] = dataclasses.field(default_factory=dict)
+    properties: dict[str, int | str] = dataclasses.field(default_factory=dict)
     """Property of SessionOptions -> its value."""
 
 
@@ -140,11 +141,8 @@ class _Session:
     held: OwnSession
 
 
-def _set(name: str, function: str, value: object = None) -> None:
+def _set(name: str, function: str, value: bool | None = None) -> None:
     """Fill the function that sets a property: to `value`, or where that is None to the number that it is given."""
-
-    def fixed(options: int | None) -> None:
-        find(options, OwnOptions).properties[name] = value
 
     def given(options: int | None, number: int) -> None:
         find(options, OwnOptions).properties[name] = number
@@ -152,7 +150,7 @@ def _set(name: str, function: str, value: object = None) -> None:
     if value is None:
         entry(ENTRIES, function, POINTER, INT32)(given)
     else:
-        entry(ENTRIES, function, POINTER)(fixed)
+        entry(ENTRIES, function, POINTER)(functools.partial(given, number=value))
 
 
 _set("intra_op_num_threads", "SetIntraOpNumThreads")
