@@ -15,7 +15,7 @@ from support.models import model
 
 import sardonyx as ort
 from sardonyx.formats.onnx import save, to_bytes
-from sardonyx.session.native_session import InferenceSession as NativeSession
+from sardonyx.session.native.session import InferenceSession as NativeSession
 from sardonyx.session.remaking import Arguments, model_of, with_providers
 
 BYTES = to_bytes(model("graph(x: float[n]) -> (y: float[n]) {\ny = Exp(x)\n}"))

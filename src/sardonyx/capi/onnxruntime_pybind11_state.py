@@ -92,7 +92,7 @@ from sardonyx.capi.block_quantization import (
 )
 from sardonyx.capi.kernel_defs import get_all_operator_schema, get_all_opkernel_def, get_registered_ep_kernel_defs
 from sardonyx.capi.session_io_binding import SessionIOBinding
-from sardonyx.session.native_session import (
+from sardonyx.session.native.session import (
     InferenceSession,
     SessionObjectInitializer,
     get_default_session_options,

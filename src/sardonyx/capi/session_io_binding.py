@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sardonyx.dtypes import ElementType, OnnxValue
 from sardonyx.session.io_binding import IOBinding
-from sardonyx.session.native_session import InferenceSession as NativeSession
+from sardonyx.session.native.session import InferenceSession as NativeSession
 from sardonyx.values.device import CPU, OrtDevice
 from sardonyx.values.ort_value import OrtValue
 from sardonyx.values.ort_value_vector import OrtValueVector

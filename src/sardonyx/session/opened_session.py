@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sardonyx.optimize.report import Report
     from sardonyx.partition.explain import Placement
     from sardonyx.session.memory.report import MemoryReport, MemoryUse
-    from sardonyx.session.native_run import KnownRuns
+    from sardonyx.session.native.run import KnownRuns
     from sardonyx.session.placement.assignment_info import OrtEpAssignedSubgraph
     from sardonyx.session.profiling.profiler import Profiler
 
@@ -160,7 +160,7 @@ class OpenedSession(RemadeSession):
         ):
             return None
         with without_fork():
-            from sardonyx.session.native_tail import runs_of  # who runs once does without it
+            from sardonyx.session.native.tail import runs_of  # who runs once does without it
 
         defaults = self._defaults if self._states is None else self._states.without(self._defaults)
         executor, is_recorded = self._runner.built.executor, self._profiler is not None
@@ -177,7 +177,7 @@ class OpenedSession(RemadeSession):
         if self._native_runs is None or self._states is not None:
             return None
         with without_fork():
-            from sardonyx.session.native_binding import bind_natively  # loaded with the native runs
+            from sardonyx.session.native.binding import bind_natively  # loaded with the native runs
 
         return bind_natively(self._native_runs, self, feed, targets, SessionInterface.run_bound_in_python)
 

@@ -16,7 +16,7 @@ from sardonyx.session.remaking import with_providers
 
 if TYPE_CHECKING:
     from sardonyx.session.inference_session import InferenceSession
-    from sardonyx.session.native_session import InferenceSession as NativeSession
+    from sardonyx.session.native.session import InferenceSession as NativeSession
 
 __all__ = ["Session", "Shown"]
 
@@ -111,7 +111,7 @@ class Session(OpenedSession):
         if self._given_sess is not None:
             return self._given_sess
         with without_fork():
-            from sardonyx.session.native_session import InferenceSession as NativeSession  # which few programs use
+            from sardonyx.session.native.session import InferenceSession as NativeSession  # which few programs use
 
         return NativeSession.of(cast("InferenceSession", self))
 

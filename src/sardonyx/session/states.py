@@ -15,7 +15,7 @@ from sardonyx.formats.tflite import STATES
 from sardonyx.session.run_options import RunOptions
 
 if TYPE_CHECKING:
-    from sardonyx.session.native_run import KnownRuns
+    from sardonyx.session.native.run import KnownRuns
 
 __all__ = ["States"]
 

@@ -16,7 +16,7 @@ from sardonyx.errors import SardonyxError
 from sardonyx.ir import TensorType, Value
 from sardonyx.runtime.executor import Executor
 from sardonyx.session.feeds import SharedSymbols, own_results
-from sardonyx.session.native_run import SHAPES_KEPT, Run
+from sardonyx.session.native.run import SHAPES_KEPT, Run
 
 __all__ = ["StepwiseRuns"]
 

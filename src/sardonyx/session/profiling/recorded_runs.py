@@ -18,7 +18,7 @@ from sardonyx.dtypes import OnnxValue
 from sardonyx.forks import new_lock
 from sardonyx.native_program import NativeCall, TimedCall
 from sardonyx.provider import Bound, Program, TimedRun
-from sardonyx.session.native_run import SHAPES_KEPT, KnownRuns, Run, WrappedRuns
+from sardonyx.session.native.run import SHAPES_KEPT, KnownRuns, Run, WrappedRuns
 from sardonyx.session.profiling.profiler import NO_THREAD, TimedProgram
 
 __all__ = ["RecordedRuns", "TimedCalls"]

@@ -14,7 +14,7 @@ from sardonyx.runtime.executor import Executor
 from sardonyx.runtime.executor_memory import ExecutorMemory
 
 if TYPE_CHECKING:
-    from sardonyx.session.native_run import NativeRuns
+    from sardonyx.session.native.run import NativeRuns
 
 __all__ = ["NativeBody", "native_body"]
 
@@ -74,7 +74,7 @@ class NativeBody:
 
     def _known_runs(self) -> NativeRuns | None:
         with without_fork():
-            from sardonyx.session.native_run import NativeRuns  # which few models with bodies need
+            from sardonyx.session.native.run import NativeRuns  # which few models with bodies need
 
         return NativeRuns.of(self._executor, self._inputs, {}, [f"result {place}" for place in range(self._outputs)])
 

@@ -10,8 +10,8 @@ import pytest
 from support.native_runs import learned, only_native
 from support.session_models import MLP, rows, session
 
-from sardonyx.session import native_function
-from sardonyx.session.native_function import native_code, words
+from sardonyx.session.native import function
+from sardonyx.session.native.function import native_code, words
 
 
 def test_words_hold_numbers_of_64_bits() -> None:
@@ -22,29 +22,29 @@ def test_words_hold_numbers_of_64_bits() -> None:
 def test_this_interpreter_is_known_where_it_should_be() -> None:
     """CPython of the versions that are tested, on machines of 64 bits."""
     expected = sys.implementation.name == "cpython" and sys.version_info < (3, 15) and sys.maxsize > 1 << 32
-    assert native_function._is_known() is expected
+    assert function._is_known() is expected
 
 
 @pytest.mark.parametrize(("module", "name", "value"), [(sys, "byteorder", "big"), (np, "__version__", "3.0.0")])
 def test_others_are_not(monkeypatch: pytest.MonkeyPatch, module: types.ModuleType, name: str, value: str) -> None:
     """A machine with the upper half first, and a NumPy that may lay arrays out otherwise."""
     monkeypatch.setattr(module, name, value)
-    assert not native_function._is_known()
+    assert not function._is_known()
 
 
 def test_an_interpreter_with_other_objects_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is compared with what the objects say of themselves."""
-    monkeypatch.setattr(native_function, "_memory", lambda _item, count: [0] * count)
-    assert not native_function._is_known()
+    monkeypatch.setattr(function, "_memory", lambda _item, count: [0] * count)
+    assert not function._is_known()
 
 
 def test_sessions_run_where_the_interpreter_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """In Python."""
-    monkeypatch.setattr(native_function, "_is_known", lambda: False)
+    monkeypatch.setattr(function, "_is_known", lambda: False)
     native_code.cache_clear()
     try:
         held = learned(session(MLP), rows(2))
-        assert held._native_run is None
+        assert native_code() is None
         assert held.run(None, rows(2))[0].shape == (2, 3)
     finally:
         native_code.cache_clear()

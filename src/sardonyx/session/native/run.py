@@ -1,6 +1,6 @@
 """Runs as one call of machine code, for sessions that are one native program.
 
-    session.run(None, {"x": x})  ─►  a built-in function (native_function.py)  ─ what does not fit ─►  the run in Python
+    session.run(None, {"x": x})  ─►  a built-in function (`function`)  ─ what does not fit ─►  the run in Python
 
 A run in Python teaches the session its shapes: the words that the function reads. The second one is the first that does. What
 takes long anyway (very large results, or scratch memory) stays in Python, where memory is pooled. Shapes that are alike, as those
@@ -29,7 +29,7 @@ from sardonyx.runtime.executor import Executor
 from sardonyx.runtime.executors.sequential import OnlyProgram, SequentialExecutor
 from sardonyx.runtime.memory import size_bytes
 from sardonyx.runtime.native_lanes import GrowthWords, Key, Lanes, Words, words
-from sardonyx.session.native_function import EntryWords, NativeCode, PoolWords, native_code
+from sardonyx.session.native.function import EntryWords, NativeCode, PoolWords, native_code
 
 __all__ = ["MOST_SCRATCH_BYTES", "SHAPES_KEPT", "KnownRuns", "NativeRuns", "Run", "WrappedRuns"]
 

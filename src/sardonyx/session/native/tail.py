@@ -16,11 +16,11 @@ from sardonyx.ir import Value
 from sardonyx.native_program import NativeProgram
 from sardonyx.runtime.executor import Executor
 from sardonyx.runtime.executors.sequential import OnlyProgram, SequentialExecutor, TailedProgram
-from sardonyx.session.native_run import KnownRuns, NativeRuns, Run, WrappedRuns
+from sardonyx.session.native.run import KnownRuns, NativeRuns, Run, WrappedRuns
 from sardonyx.session.stepwise_run import StepwiseRuns
 
 if TYPE_CHECKING:
-    from sardonyx.session.native_front import FrontedRuns
+    from sardonyx.session.native.front import FrontedRuns
 
 __all__ = ["Run", "TailedRuns", "missed", "runs_of"]
 
@@ -126,6 +126,6 @@ def _known_runs(
     if not parts.front:
         return TailedRuns.of(parts, inputs, defaults, outputs, calls)
     with without_fork():
-        from sardonyx.session.native_front import FrontedRuns  # which few models need
+        from sardonyx.session.native.front import FrontedRuns  # which few models need
 
     return None if defaults else FrontedRuns(parts, inputs, outputs, calls)

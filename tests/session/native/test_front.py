@@ -12,7 +12,7 @@ from support.ml_models import ml_session
 from support.native_runs import learned, only_native, run_in_python
 
 import sardonyx
-from sardonyx.session.native_front import FrontedRuns
+from sardonyx.session.native.front import FrontedRuns
 
 COLUMNS = """graph(a: float[n,1], s: string[n,1], t: string[n,1]) -> (l: string[n], p: float[n,2]) {
     u = ai.onnx.ml.OneHotEncoder(s) {cats_strings = ["x", "y"], zeros = 1}
@@ -209,7 +209,7 @@ def test_texts_are_not_prepared_twice_for_shapes_that_never_come_again(monkeypat
     def refuse(*_arguments: object) -> None:
         raise AssertionError("prepared for nothing")
 
-    monkeypatch.setattr("sardonyx.session.native_front._check_texts", refuse)
+    monkeypatch.setattr("sardonyx.session.native.front._check_texts", refuse)
     for count in range(2, 90):
         assert len(session.run(None, _texts(*["red"] * count))[0]) == count
 
@@ -223,8 +223,8 @@ def test_shapes_that_no_native_run_takes_are_not_prepared_for_long(monkeypatch: 
         prepared += array.shape == (2, 1)
 
     session = learned(_counting(), _texts("red"))
-    monkeypatch.setattr("sardonyx.session.native_front._check_texts", count)
-    monkeypatch.setattr("sardonyx.session.native_run.MOST_SCRATCH_BYTES", -1)
+    monkeypatch.setattr("sardonyx.session.native.front._check_texts", count)
+    monkeypatch.setattr("sardonyx.session.native.run.MOST_SCRATCH_BYTES", -1)
     for _ in range(30):
         session.run(None, _texts("red", "blue"))
     assert 0 < prepared <= 6

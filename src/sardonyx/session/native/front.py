@@ -1,6 +1,6 @@
 """Runs as one call of machine code whose inputs are prepared in Python: texts that are encoded, or counted word by word.
 
-session.run(None, feed)  ─►  OneHotEncoder, Tokenizer, TfIdfVectorizer …  ─►  the native run, with what follows it (native_tail.py)
+session.run(None, feed)  ─►  OneHotEncoder, Tokenizer, TfIdfVectorizer …  ─►  the native run, with what follows it (`tail`)
                                what does not fit ─► the run in Python, which also words the errors
 """
 
@@ -17,8 +17,8 @@ from sardonyx.errors import SardonyxError
 from sardonyx.ir import TensorType, Value
 from sardonyx.native_program import NativeProgram
 from sardonyx.runtime.executors.sequential import TailedProgram
-from sardonyx.session.native_run import SHAPES_KEPT, NativeRuns, Run
-from sardonyx.session.native_tail import TailedRuns, missed
+from sardonyx.session.native.run import SHAPES_KEPT, NativeRuns, Run
+from sardonyx.session.native.tail import TailedRuns, missed
 
 __all__ = ["FrontedRuns"]
 

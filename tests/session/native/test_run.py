@@ -22,7 +22,7 @@ from support.session_models import MLP, rows, session
 import sardonyx as ort
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats.onnx import to_bytes
-from sardonyx.session.native_run import NativeRuns
+from sardonyx.session.native.run import NativeRuns
 from sardonyx.values.sparse_tensor import SparseTensor
 
 TWO = """graph(a: float[n, 2], b: int64[n]) -> (p: float[n, 2], q: int64[n], r: float[n]) {

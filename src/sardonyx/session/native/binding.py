@@ -10,8 +10,8 @@ import numpy as np
 
 from sardonyx.dtypes import OnnxValue
 from sardonyx.runtime.native_lanes import words
-from sardonyx.session.native_function import BoundWords
-from sardonyx.session.native_run import MOST_SCRATCH_BYTES, KnownRuns, NativeRuns
+from sardonyx.session.native.function import BoundWords
+from sardonyx.session.native.run import MOST_SCRATCH_BYTES, KnownRuns, NativeRuns
 from sardonyx.session.targets import fillable_targets
 
 __all__ = ["bind_natively"]
