@@ -72,7 +72,8 @@ def test_places_outside_are_refused(indices: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("inner", "outer"), [([1, 0, 3], [0, 1, 1, 3]), ([1, 0, 2], [0, 2, 1, 3]), ([1, 0, 2], [0, 1, 1, 2]), ([1], [0, 1, 1, 3])]
+    ("inner", "outer"),
+    [([1, 0, 3], [0, 1, 1, 3]), ([1, 0, 2], [0, 2, 1, 3]), ([1, 0, 2], [0, 1, 1, 2]), ([1], [0, 1, 1, 3]), ([1, 0, 2], [])],
 )
 def test_rows_that_do_not_rise_are_refused(inner: list[int], outer: list[int]) -> None:
     """And columns that are not there."""

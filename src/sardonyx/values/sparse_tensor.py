@@ -138,7 +138,7 @@ class SparseTensor:
             dense_shape: (rows, columns).
             values: (n,) values.
             inner_indices: int64 (n,) columns.
-            outer_indices: int64 (rows + 1,): the values of row r are outer[r] to outer[r + 1].
+            outer_indices: int64 (rows + 1,): the values of row r are outer[r] to outer[r + 1]; (0,) where there are no values.
             ort_device: the CPU.
 
         Raises:
@@ -147,7 +147,8 @@ class SparseTensor:
         shape = _checked_shape(dense_shape)
         inner, outer = np.ascontiguousarray(inner_indices, np.int64), np.ascontiguousarray(outer_indices, np.int64)
         count = np.asarray(values).size
-        if len(shape) != 2 or inner.shape != (count,) or outer.shape not in ((shape[0] + 1,), (0,)):
+        without_values = () if count else ((0,),)
+        if len(shape) != 2 or inner.shape != (count,) or outer.shape not in ((shape[0] + 1,), *without_values):
             raise InvalidArgument(
                 f"a CSR tensor has 2 dimensions, {count} inner and rows + 1 outer indices; got {shape}, inner {inner.shape}, "
                 f"outer {outer.shape}"
