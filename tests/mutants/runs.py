@@ -51,7 +51,7 @@ RUNS: tuple[Mutation, ...] = (
         "context-weights-not-compared", "formats/program_copy.py", "begin, pages) == codes[1]", "begin, pages) == codes[1] or True"
     ),
     # the cache
-    Mutation("cache-content-not-compared", "disk_cache.py", "!= hashlib.sha256(rest).digest():", "== b'':"),
+    Mutation("cache-content-not-compared", "disk_cache.py", "!= sha256(rest).digest():", "== b'':"),
     Mutation("cache-key-not-compared", "disk_cache.py", "if rest[:64] == key.encode() else None", "if rest[:64] else None"),
     Mutation(
         "cache-read-from-any-folder",
