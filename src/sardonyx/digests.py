@@ -26,6 +26,9 @@ class Digest(Protocol):
     def digest(self) -> bytes:
         """Return the digest of all bytes so far."""
 
+    def copy(self) -> Digest:
+        """Return one of the same bytes, which is updated by itself."""
+
     def hexdigest(self) -> str:
         """Return it in hexadecimal."""
 

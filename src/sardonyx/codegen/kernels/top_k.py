@@ -16,6 +16,8 @@ Where k is very large the list holds the whole row, and is sorted by the bytes o
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.module import Kernel, Module
@@ -148,7 +150,10 @@ def write_top_k(module: Module, symbol: str, kind: Type, *, largest: bool) -> No
                         places = _side(b, state, lists.places, lists.other_places)
                         _store(b, places, row, kind, (n, k, inner), (first, b.min(first + _PART, k)))
 
-                b.branch(is_sorted, sort_all, lambda select=select: b.branch(part < pieces, select, lambda: None))
+                def select_part(select: Callable[[], None] = select) -> None:
+                    b.branch(part < pieces, select, lambda: None)
+
+                b.branch(is_sorted, sort_all, select_part)
 
 
 def _store_first(b: Kernel, row: Register, kind: Type, n: Register, *, largest: bool) -> None:

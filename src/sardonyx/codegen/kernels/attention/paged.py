@@ -80,8 +80,8 @@ def write_tokens(module: Module, symbol: str, kinds: Sequence[Type]) -> None:
                     with b.when(slot >= blocks * L):
                         status.store(sequence + 1)
                     slot = b.select(slot < blocks * L, slot, slot.like(-1))
-                    for place, number in zip((_SEQUENCE, _POSITION, _SLOT, _KEYS), (sequence, position, slot, total), strict=True):
-                        numbers.store(number, token * NUMBERS + place)
+                    for place, word in zip((_SEQUENCE, _POSITION, _SLOT, _KEYS), (sequence, position, slot, total), strict=True):
+                        numbers.store(word, token * NUMBERS + place)
 
 
 def write_pages(module: Module, symbol: str, kind: Type) -> None:

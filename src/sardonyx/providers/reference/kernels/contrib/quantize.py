@@ -71,8 +71,8 @@ def gather_block_quantized(
         whole = _dequantize(data, scales, zero_points, quantize_axis, block, bits)
         chosen = np.take(whole, rows, axis=gather_axis)
     else:
-        parts = [_take(part, rows, gather_axis) for part in (scales, zero_points)]
-        chosen = _dequantize(np.take(data, rows, axis=gather_axis), *parts, quantize_axis, block, bits)
+        chosen_scales, chosen_points = (_take(part, rows, gather_axis) for part in (scales, zero_points))
+        chosen = _dequantize(np.take(data, rows, axis=gather_axis), chosen_scales, chosen_points, quantize_axis, block, bits)
     if not inside.all():
         np.moveaxis(chosen, gather_axis, 0)[~inside.reshape(-1)] = 0
     shape = (*chosen.shape[:gather_axis], *indices.shape, *chosen.shape[gather_axis + 1 :])
