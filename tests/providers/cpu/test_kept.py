@@ -209,3 +209,13 @@ def test_a_pack_is_an_array_of_its_type() -> None:
     """It can be written into a compiled context as before."""
     packs = _again(_program(_MODELS["product"])).packs
     assert [(pack.dtype, pack.ndim) for pack in packs] == [(np.dtype(np.float32), packs[0].ndim)]
+
+
+def test_no_plan_of_a_convolution_refers_to_its_filters() -> None:
+    """Which are too many elements to be kept beside the packed ones."""
+    program = _program("""graph(x: float[n, 64, 20, 20]) -> (y: float[n, 96, 18, 18]) {
+        w: float[96, 64, 3, 3] = ... 1 y = Conv(x, w) {strides = [1, 1], dilations = [1, 1]} }""")
+    strided = _program("""graph(x: float[n, 64, 20, 20]) -> (y: float[n, 96, 9, 9]) {
+        w: float[96, 64, 3, 3] = ... 1 y = Conv(x, w) {strides = [2, 2]} }""")
+    for each in (program, strided):
+        assert _again(each).steps == each.steps

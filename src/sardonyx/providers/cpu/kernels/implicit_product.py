@@ -161,6 +161,7 @@ def add_product(
         symbol = low.kernel(ConvKernel(rank, tuple(widths_for(target, M // groups, kind)), padded, tail.code, element=kind))
         packed = weights.panels(low, groups, conv_tiling(target, kind).panel)
     zeros = low.constant(np.zeros(max(depth, 1), data.dtype.numpy))
+    chains = chains_over_channels(C, prod(weights.shape[2:])) if groups == words == 1 else 1
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         found = place(sizes)
@@ -173,7 +174,7 @@ def add_product(
             groups=groups,
             threads=low.threads,
             kind=kind,
-            chains=chains_over_channels(C, prod(weights.shape[2:])) if groups == words == 1 else 1,
+            chains=chains,
             group_step=C // words,
             image=found.image // words,
             out_image=found.out_image,
