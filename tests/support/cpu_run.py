@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from support.models import model
 
-from sardonyx import InferenceSession, SessionOptions
+from sardonyx import GraphOptimizationLevel, InferenceSession, SessionOptions
 from sardonyx.codegen.target import available_levels, emulated_target, host_target
 from sardonyx.dtypes import Array
 from sardonyx.formats.onnx import to_bytes
@@ -88,9 +88,11 @@ def reference(body: str, feeds: Mapping[str, Any], *, opset: int = 21, double: b
     return InferenceSession(to_bytes(model(body, opset=opset)), providers=["ReferenceExecutionProvider"]).run(None, given)
 
 
-def declined(body: str, *, opset: int = 21) -> list[str]:
-    """Why the CPU provider leaves nodes of a model to others."""
+def declined(body: str, *, opset: int = 21, is_rewritten: bool = True) -> list[str]:
+    """Why the CPU provider leaves nodes of a model to others; as they are in the model, or as rules write them."""
     options = SessionOptions()
+    if not is_rewritten:
+        options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
     options.add_session_config_entry("session.keep_narrow_floats", "1")
     session = InferenceSession(to_bytes(model(body, opset=opset)), options, providers=[_Watched(None, 1, Layout.NCHW)])
     return [placement.declined[NAME] for placement in session.explain() if placement.provider != NAME]

@@ -24,7 +24,12 @@ class Variable:
 
 
 VARIABLES = (
-    Variable("SARDONYX_ISA", "portable, avx2, avx512, amx or neon", "the machine's", "a lower instruction set than the machine's"),
+    Variable(
+        "SARDONYX_ISA",
+        "portable, avx2, avx512, amx or neon; features to do without behind it: avx512,-avx512bf16",
+        "the machine's",
+        "a lower instruction set than the machine's",
+    ),
     Variable(
         "SARDONYX_NUM_THREADS",
         "a number of at least 1",
