@@ -41,6 +41,23 @@ def test_the_pool_keeps_a_bounded_number_of_buffers() -> None:
     assert pool.trim() == 0
 
 
+def test_one_run_after_another_needs_one_buffer() -> None:
+    """A larger one takes the place of the one that was too small."""
+    pool = ArenaPool(HOST)
+    for size in (100, 200, 300, 150):
+        pool.give_back(pool.borrow(size))
+    assert pool.held_bytes == 300
+
+
+def test_memory_that_there_is_not_counts_as_no_loan() -> None:
+    """What is idle after it is kept as before."""
+    pool = ArenaPool(_FullMemory())
+    for _ in range(3):
+        with pytest.raises(RuntimeException):
+            pool.borrow(4096)
+    assert pool._lent == 0
+
+
 def test_a_buffer_is_taken_for_good_where_an_idle_one_fits() -> None:
     """It is not the pool's any more; one more than twice as large is left, for which there are larger runs."""
     pool = ArenaPool(HOST)

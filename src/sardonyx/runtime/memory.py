@@ -43,9 +43,10 @@ class ArenaPool:
     """Buffers of one memory that runs borrow and give back; one run holds one at a time. Safe for threads."""
 
     def __init__(self, memory: Memory, keep: int = 4, owner: str = "", *, most_bytes: int = 0) -> None:
-        """Make an empty pool that keeps at most `keep` idle buffers; errors name `owner`, a provider, where it is given.
+        """Make an empty pool; errors name `owner`, a provider, where it is given.
 
-        It never has more than `most_bytes`; 0 for any number.
+        It keeps at most `keep` idle buffers, and with those that are lent no more than have been lent at a time: runs one after
+        another need one, however their sizes change. It never has more than `most_bytes`; 0 for any number.
         """
         self._most_bytes = most_bytes
         self._memory = memory
@@ -53,6 +54,7 @@ class ArenaPool:
         self._idle: list[tuple[int, DeviceBuffer]] = []
         self._lock = new_lock()
         self._held_bytes = 0
+        self._lent = self._most_lent = 0
         self.is_shared = False
         """Whether several sessions use it."""
 
@@ -64,14 +66,23 @@ class ArenaPool:
     def borrow(self, size_bytes: int) -> tuple[int, DeviceBuffer]:
         """Take a buffer of at least `size_bytes`: the smallest idle one that fits, else a new one. Returns (size, buffer)."""
         with self._lock:
+            self._lent += 1
+            if self._lent > self._most_lent:
+                self._most_lent = self._lent
             if len(self._idle) == 1 and self._idle[0][0] >= size_bytes:
                 return self._idle.pop()
             idle = self._pick(lambda size: size >= size_bytes)
             if idle is not None:
                 return idle
-        if self._most_bytes:
-            self._make_space(size_bytes)
-        buffer = self._allocate(size_bytes)
+            self._drop_spare(self._most_lent - self._lent)
+        try:
+            if self._most_bytes:
+                self._make_space(size_bytes)
+            buffer = self._allocate(size_bytes)
+        except BaseException:
+            with self._lock:
+                self._lent -= 1
+            raise
         with self._lock:
             self._held_bytes += size_bytes
         return size_bytes, buffer
@@ -109,11 +120,17 @@ class ArenaPool:
     def give_back(self, entry: tuple[int, DeviceBuffer]) -> None:
         """Return what `borrow` gave; where enough are idle the smallest is dropped."""
         with self._lock:
+            self._lent -= 1
             self._idle.append(entry)
-            if len(self._idle) > self._keep:
-                smallest = min(self._idle, key=lambda item: item[0])
-                self._idle = [other for other in self._idle if other is not smallest]
-                self._held_bytes -= smallest[0]
+            if len(self._idle) > 1:
+                self._drop_spare(min(self._keep, self._most_lent - self._lent))
+
+    def _drop_spare(self, kept: int) -> None:
+        """Drop the smallest idle buffers but for `kept` ones. The lock is held."""
+        if len(self._idle) > kept:
+            self._idle.sort(key=lambda item: item[0])
+            self._held_bytes -= sum(size for size, _ in self._idle[: len(self._idle) - kept])
+            self._idle = self._idle[len(self._idle) - kept :]
 
     def take(self, size_bytes: int) -> DeviceBuffer:
         """Return a buffer for good: an idle one of this pool alone that fits and is not much larger, else a new one."""
