@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import sardonyx
-from sardonyx.forks import new_lock, renew_in_child, without_fork
+from sardonyx.forks import is_half_imported, new_lock, renew_in_child, without_fork
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -214,3 +215,12 @@ def test_every_lock_is_renewed_in_the_child() -> None:
     assert [
         path for path, text in texts.items() if "threading.Lock(" in text or "RLock(" in text or "cached_property" in text
     ] == []
+
+
+def test_a_module_is_half_imported_while_its_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither before nor after, nor where there is none."""
+    (tmp_path / "half.py").write_text("from sardonyx.forks import is_half_imported\nwithin = is_half_imported('half')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert not is_half_imported("half")
+    assert importlib.import_module("half").within
+    assert not is_half_imported("half")

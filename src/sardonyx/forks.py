@@ -23,7 +23,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-__all__ = ["Renewed", "new_lock", "renew_in_child", "without_fork"]
+__all__ = ["Renewed", "is_half_imported", "new_lock", "renew_in_child", "without_fork"]
 
 _GATE = threading.RLock()
 _HOOKED = "concurrent.futures.thread"
@@ -60,6 +60,12 @@ def without_fork() -> Iterator[None]:
         importlib.import_module(_HOOKED)
     with _GATE:
         yield
+
+
+def is_half_imported(module: str) -> bool:
+    """Return whether a module is being imported: where its own thread asks, a signal's handler runs in the midst of that."""
+    spec = getattr(sys.modules.get(module), "__spec__", None)
+    return bool(getattr(spec, "_initializing", False))
 
 
 class _Fork:

@@ -13,7 +13,7 @@ from sardonyx.cancellation import check_cancelled, raise_interrupt, reset_cancel
 from sardonyx.config import runs_natively
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument, RuntimeException, SardonyxError, describe, located
-from sardonyx.forks import without_fork
+from sardonyx.forks import is_half_imported, without_fork
 from sardonyx.logs import is_verbose, logging_as
 from sardonyx.providers.cpu import provider as _cpu_provider  # noqa: F401  found by name, but nearly every session has it
 from sardonyx.providers.reference import provider as _reference_provider  # noqa: F401  found by name, but the first session of a process imports it
@@ -160,6 +160,9 @@ class OpenedSession(RemadeSession):
         ):
             return None
         with without_fork():
+            if is_half_imported("sardonyx.session.native.tail"):
+                self._plain_runs = _LEARNS_FROM_RUN - 1  # a later run tries again
+                return None
             from sardonyx.session.native.tail import runs_of  # who runs once does without it
 
         defaults = self._defaults if self._states is None else self._states.without(self._defaults)
