@@ -176,7 +176,12 @@ RUNS: tuple[Mutation, ...] = (
         "groups.setdefault(0, [])",
     ),
     Mutation("memory-largest-buffer-first", "runtime/memory.py", "chosen = min(fitting,", "chosen = max(fitting,"),
-    Mutation("memory-largest-buffer-dropped", "runtime/memory.py", "smallest = min(self._idle,", "smallest = max(self._idle,"),
+    Mutation(
+        "memory-largest-buffer-dropped",
+        "runtime/memory.py",
+        "key=lambda item: item[0])\n            self._held",
+        "key=lambda item: -item[0])\n            self._held",
+    ),
     Mutation(
         "memory-half-bytes",
         "runtime/memory.py",
