@@ -49,6 +49,17 @@ def test_one_run_after_another_needs_one_buffer() -> None:
     assert pool.held_bytes == 300
 
 
+def test_trim_forgets_how_many_were_lent_at_a_time() -> None:
+    """A burst of runs is over then."""
+    pool = ArenaPool(HOST)
+    for entry in [pool.borrow(100), pool.borrow(200)]:
+        pool.give_back(entry)
+    pool.trim()
+    for size in (100, 200):
+        pool.give_back(pool.borrow(size))
+    assert pool.held_bytes == 200
+
+
 def test_memory_that_there_is_not_counts_as_no_loan() -> None:
     """What is idle after it is kept as before."""
     pool = ArenaPool(_FullMemory())

@@ -145,6 +145,7 @@ class ArenaPool:
         """Drop all idle buffers and return how many bytes they held."""
         with self._lock:
             dropped, self._idle = self._idle, []
+            self._most_lent = self._lent
             size_bytes = sum(size for size, _ in dropped)
             self._held_bytes -= size_bytes
         return size_bytes
