@@ -7,6 +7,8 @@ Programs put `pathlib.Path`, None and other things into `sys.path`, which import
 
 from __future__ import annotations
 
+import functools
+import os
 import sys
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
@@ -55,23 +57,27 @@ def _may_name(group: str, path: tuple[str, ...]) -> bool:
     """
     if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
         return True
+    folders = [os.path.abspath(entry) for entry in path]
     try:
-        return any(_names(group, Path(entry)) for entry in path)
+        found = [_points_in(folder, os.stat(folder).st_mtime_ns) for folder in folders if os.path.exists(folder)]
     except OSError:
         return True
+    return any(points is None or group.encode() in points for points in found)
 
 
-def _names(group: str, folder: Path) -> bool:
-    if not folder.is_dir():
-        return folder.exists()
-    for item in folder.iterdir():
-        kind = item.suffix.lower()
+@functools.lru_cache(maxsize=64)
+def _points_in(folder: str, _changed_ns: int) -> bytes | None:
+    """Return what records in a folder name as entry points, read once until it changes; None for an archive or with an egg."""
+    if not os.path.isdir(folder):
+        return None
+    found = []
+    for item in Path(folder).iterdir():
+        kind, points = item.suffix.lower(), item / "entry_points.txt"
         if kind == ".egg":
-            return True
-        points = item / "entry_points.txt"
-        if kind in (".dist-info", ".egg-info") and points.is_file() and group.encode() in points.read_bytes():
-            return True
-    return False
+            return None
+        if kind in (".dist-info", ".egg-info") and points.is_file():
+            found.append(points.read_bytes())
+    return b"\n".join(found)
 
 
 def installed_version(package: str) -> str | None:
