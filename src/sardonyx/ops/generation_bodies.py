@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from sardonyx.ir import Node
+from sardonyx.ir import Graph, Node
 
-__all__ = ["BEST_SCORES", "BEST_TOKENS", "GENERATION_LOOPS", "ROWS", "is_generation_loop"]
+__all__ = ["BEST_SCORES", "BEST_TOKENS", "GENERATION_LOOPS", "ROWS", "is_generation_loop", "loop_bodies"]
 
 GENERATION_LOOPS: Final = ("BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch")
 """The loops, by operator."""
@@ -27,3 +27,9 @@ BEST_SCORES: Final = "sardonyx.best_scores"
 def is_generation_loop(node: Node) -> bool:
     """Return whether a node is one of the loops."""
     return node.domain == "com.microsoft" and node.op_type in GENERATION_LOOPS
+
+
+def loop_bodies(node: Node) -> list[Graph]:
+    """Return the decoders of a loop: of each step, and of the first one, which some loops have for themselves."""
+    bodies = [node.subgraph("decoder"), node.subgraph("init_decoder")]
+    return [body for body in bodies if body is not None]

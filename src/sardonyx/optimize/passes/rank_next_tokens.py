@@ -7,7 +7,7 @@ import numpy as np
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Graph, Model, Node, Tensor, Value
 from sardonyx.ir.walk import all_nodes
-from sardonyx.ops.generation_bodies import BEST_SCORES, BEST_TOKENS, is_generation_loop
+from sardonyx.ops.generation_bodies import BEST_SCORES, BEST_TOKENS, is_generation_loop, loop_bodies
 from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import small_constant
 
@@ -48,8 +48,8 @@ class _RankNextTokens:
         version = max(model.opset_imports.get("", _NEWEST), _NEWEST)
         changed = False
         for node in [node for node in all_nodes(model) if is_generation_loop(node) and _reads_few_scores(node)]:
-            for body in (node.subgraph("decoder"), node.subgraph("init_decoder")):
-                changed |= body is not None and _rank(body, node, version)
+            for body in loop_bodies(node):
+                changed |= _rank(body, node, version)
         return changed
 
 

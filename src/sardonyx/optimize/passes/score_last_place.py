@@ -6,7 +6,7 @@ import numpy as np
 
 from sardonyx.ir import Graph, Model, Node, Tensor, TensorType, Value
 from sardonyx.ir.walk import all_nodes
-from sardonyx.ops.generation_bodies import is_generation_loop
+from sardonyx.ops.generation_bodies import is_generation_loop, loop_bodies
 from sardonyx.optimize.contract import Context, Pass
 
 __all__ = ["SCORE_LAST_PLACE"]
@@ -43,8 +43,8 @@ class _ScoreLastPlace:
         version = max(model.opset_imports.get("", _NEWEST), _NEWEST)
         changed = False
         for node in [node for node in all_nodes(model) if is_generation_loop(node)]:
-            for body in (node.subgraph("decoder"), node.subgraph("init_decoder")):
-                changed |= body is not None and _shorten(body, version)
+            for body in loop_bodies(node):
+                changed |= _shorten(body, version)
         return changed
 
 
