@@ -173,8 +173,8 @@ def _later(
 
     def method(self: Any, /, *arguments: Any, **named: Any) -> Any:
         owner: Any = method.owner  # type: ignore[attr-defined]  # `_made` sets it
-        method.calls += 1  # type: ignore[attr-defined]
-        if method.calls <= _PLAIN_CALLS:  # type: ignore[attr-defined]
+        method.calls += 1  # type: ignore[attr-defined]  # set below
+        if method.calls <= _PLAIN_CALLS:  # type: ignore[attr-defined]  # as above
             result = plainly(self, owner, arguments, named)
             if result is not _UNDONE:
                 return result
@@ -188,7 +188,7 @@ def _later(
         return written(self, *arguments, **named)
 
     method.__name__ = name
-    method.calls = 0  # type: ignore[attr-defined]
+    method.calls = 0  # type: ignore[attr-defined]  # functions have any attributes, their type has not
     return method
 
 

@@ -17,7 +17,7 @@ from sardonyx.session.options import SessionOptions
 from sardonyx.session.providers import make_providers
 
 CPU = {"ep": "CPUExecutionProvider"}
-INFO = make_providers([("CPUExecutionProvider", {}, None)])[0].compatibility_info()  # type: ignore[attr-defined]
+INFO = make_providers([("CPUExecutionProvider", {}, None)])[0].compatibility_info()  # type: ignore[attr-defined]  # the CPU provider has it, others need not
 TEXT = "graph(x: float[n]) -> (y: float[n]) {\ny = Relu(x)\n}"
 
 
@@ -158,10 +158,10 @@ def test_arguments_of_another_type(tmp_path: Path) -> None:
     """Are named."""
     context: Any = _context(tmp_path, v=_says())
     with pytest.raises(TypeError, match="sess_options"):
-        ModelPackageOptions(None)  # type: ignore[arg-type]
+        ModelPackageOptions(None)  # type: ignore[arg-type]  # what is tested
     with pytest.raises(TypeError, match="options"):
         context.select_component("c", SessionOptions())
     with pytest.raises(TypeError, match="sess_options"):
         context.select_component("c", _options()).create_session(3)
     with pytest.raises(TypeError, match="package_root"):
-        ModelPackageContext(3)  # type: ignore[arg-type]
+        ModelPackageContext(3)  # type: ignore[arg-type]  # what is tested

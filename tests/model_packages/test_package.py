@@ -218,7 +218,7 @@ def test_arguments_of_another_type_are_named() -> None:
         lambda: package.set_variant("c", "v", {}),
         lambda: package.set_component_inline(3, '{"variants": {}}'),
         lambda: package.resolve_string_ref(None),
-        lambda: ModelPackage.open(3),  # type: ignore[arg-type]
+        lambda: ModelPackage.open(3),  # type: ignore[arg-type]  # what is tested
         lambda: package.commit(3),
     ):
         with pytest.raises(TypeError, match=" is a "):

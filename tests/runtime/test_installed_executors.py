@@ -79,7 +79,7 @@ def test_a_plan_is_run_by_it() -> None:
     plan = plan_of(TEXT.replace("graph main", "graph"), Noting("A", ["Relu"]), Noting("B", ["Neg"]), Noting("C", ["Abs"]))
     executor = make_executor(plan, "last", 3)
     assert isinstance(executor, InstalledExecutor)
-    assert executor.inner.threads == 3  # type: ignore[attr-defined]
+    assert executor.inner.threads == 3  # type: ignore[attr-defined]  # of the executor of this test
     x = np.array([1, -2], np.float32)
     np.testing.assert_array_equal(np.asarray(executor.run([x])[0]), np.maximum(x, 0) - x + np.abs(x))
     assert ran == ["C", "B", "A"]
