@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sardonyx.installed import installed_points, installed_version, search_path
+from sardonyx.installed import installed_points, installed_version, points_in, search_path
 
 
 @pytest.fixture
@@ -74,3 +74,12 @@ def test_a_record_elsewhere_tells_the_version_too(package: Path) -> None:
 def test_a_package_without_a_record_has_no_version() -> None:
     """As in a frozen application."""
     assert installed_version("toy") is None
+
+
+def test_what_records_of_a_folder_name_is_apart(package: Path) -> None:
+    """The first lines of one do not belong to the last group of the one before."""
+    second = package / "other-1.0.dist-info"
+    second.mkdir()
+    (second / "entry_points.txt").write_text("stray = other:thing\n")
+    lines = (points_in(str(package)) or b"").decode().split()
+    assert lines[lines.index("[toy.group]") - 1] == "[]"

@@ -7,6 +7,7 @@ Programs put `pathlib.Path`, None and other things into `sys.path`, which import
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
@@ -20,7 +21,7 @@ from sardonyx.forks import without_fork
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["installed_points", "installed_version", "search_path"]
+__all__ = ["installed_points", "installed_version", "points_in", "search_path"]
 
 
 def search_path() -> tuple[str, ...]:
@@ -57,27 +58,33 @@ def _may_name(group: str, path: tuple[str, ...]) -> bool:
     """
     if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
         return True
-    folders = [os.path.abspath(entry) for entry in path]
     try:
-        found = [_points_in(folder, os.stat(folder).st_mtime_ns) for folder in folders if os.path.exists(folder)]
+        found = [points_in(folder) for folder in path if os.path.exists(folder or ".")]
     except OSError:
         return True
     return any(points is None or group.encode() in points for points in found)
 
 
+def points_in(folder: str) -> bytes | None:
+    """Return what the records of packages in a folder of the `search_path` say of entry points; None for an archive or an egg.
+
+    They are read once until the folder changes. Raises OSError where the folder cannot be read.
+    """
+    place = os.path.abspath(folder)
+    return _points_in(place, os.stat(place).st_mtime_ns)
+
+
 @functools.lru_cache(maxsize=64)
 def _points_in(folder: str, _changed_ns: int) -> bytes | None:
-    """Return what records in a folder name as entry points, read once until it changes; None for an archive or with an egg."""
-    if not os.path.isdir(folder):
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else [".egg"]
+    if any(name.endswith(".egg") for name in names):
         return None
     found = []
-    for item in Path(folder).iterdir():
-        kind, points = item.suffix.lower(), item / "entry_points.txt"
-        if kind == ".egg":
-            return None
-        if kind in (".dist-info", ".egg-info") and points.is_file():
-            found.append(points.read_bytes())
-    return b"\n".join(found)
+    for name in names:
+        if name.endswith((".dist-info", ".egg-info")):
+            with contextlib.suppress(OSError), open(os.path.join(folder, name, "entry_points.txt"), "rb") as file:
+                found.append(file.read())
+    return b"\n[]\n".join(found)
 
 
 def installed_version(package: str) -> str | None:

@@ -10,6 +10,7 @@ from support.models import model
 from support.sessions import options_of
 
 import sardonyx as ort
+from sardonyx import installed
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.formats.opened import open_model
 from sardonyx.providers.cpu.provider import create
@@ -217,6 +218,8 @@ def test_a_package_that_is_worked_on_changes_the_key(tmp_path: Path, monkeypatch
     assert before.startswith("worked_on ")
     assert after != before
     (record / "entry_points.txt").write_text("[sardonyx.passes]\nours = nowhere_to_be_found:PASS\n")
+    installed._points_in.cache_clear()  # as in another process: a record changes with its folder
     assert plugin_sources.__wrapped__((str(tmp_path),)) is None
     (record / "entry_points.txt").write_text("[sardonyx.formats]\nours = nowhere_to_be_found:FORMAT\n")
+    installed._points_in.cache_clear()
     assert plugin_sources.__wrapped__((str(tmp_path),)) == ""

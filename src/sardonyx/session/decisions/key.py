@@ -23,7 +23,7 @@ import numpy as np
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.config import LIMITS, keeps_decisions, settings_in_force
 from sardonyx.digests import sha256
-from sardonyx.installed import search_path
+from sardonyx.installed import points_in, search_path
 from sardonyx.ir import Dim
 from sardonyx.provider import Capability, Provider
 from sardonyx.session.settings.settings import MemorySettings, PlacementSettings, SaveSettings, Settings
@@ -166,10 +166,7 @@ def plugin_sources(path: tuple[str, ...]) -> str | None:
     found = []
     for folder in path:
         with contextlib.suppress(OSError):
-            records = sorted(name for name in os.listdir(folder or ".") if name.endswith(_RECORDS))
-            for record in records:
-                with contextlib.suppress(OSError), open(os.path.join(folder, record, "entry_points.txt"), "rb") as file:
-                    found += _plugins_in(file.read())
+            found += _plugins_in(points_in(folder) or b"")
     stamps = []
     for module in sorted(set(found)):
         try:
@@ -183,7 +180,7 @@ def plugin_sources(path: tuple[str, ...]) -> str | None:
 
 
 def _plugins_in(text: bytes) -> list[str]:
-    """Return the packages that a record's entry points name as rules, passes and operators."""
+    """Return the packages that records' entry points name as rules, passes and operators."""
     found, is_ours = [], False
     for line in text.decode("utf-8", "replace").splitlines() if b"[sardonyx." in text else ():
         if line.startswith("["):
