@@ -57,8 +57,8 @@ def _params(rows: int, block: int, targets: int = 1) -> ForestParams:
     return ForestParams(rows, 2, TREES, SHIFT, targets, block)
 
 
-@pytest.mark.parametrize("block", [0, 64, 256])
-@pytest.mark.parametrize("rows", [0, 1, 63, 64, 65, 300])
+@pytest.mark.parametrize("block", [0, 32, 64, 96, 256])
+@pytest.mark.parametrize("rows", [0, 1, 31, 32, 33, 63, 64, 65, 96, 97, 300])
 def test_rows_reach_their_leaves(engine: Engine, rows: int, block: int) -> None:
     """In vectors of trees (block 0) as in vectors of rows; nothing behind the last row is written."""
     x, total = np.random.default_rng(0).integers(0, 4, (rows, 2)), np.full(rows + 1, 9.0)
@@ -68,7 +68,7 @@ def test_rows_reach_their_leaves(engine: Engine, rows: int, block: int) -> None:
         np.testing.assert_array_equal(found, [*_reached(x).sum(axis=1), 9])
 
 
-@pytest.mark.parametrize("block", [0, 64])
+@pytest.mark.parametrize("block", [0, 32, 64])
 def test_votes_of_each_form_are_combined(engine: Engine, block: int) -> None:
     """A target for each tree, one vote for each target, any votes for each leaf."""
     x = np.random.default_rng(1).integers(0, 4, (90, 2)).astype(np.float32)

@@ -85,7 +85,10 @@ def test_what_is_computed_twice_is_recorded_once() -> None:
     assert (n * 1).name == (n + 0).name == (n - 0).name == (n // 1).name == n.name
 
 
-@pytest.mark.parametrize("use", [hash, range, float, lambda n: [1, 2, 3, 4][n], lambda n: 1 / n, lambda n: {n: 1}])
+_MISUSES = [hash, range, float, lambda n: [1, 2, 3, 4][n], lambda n: 1 / n, lambda n: {n: 1}, lambda n: n * 1.5, lambda n: n < 3.5]
+
+
+@pytest.mark.parametrize("use", _MISUSES)
 def test_what_cannot_be_recorded_is_refused(use: Callable[[Recorded], object]) -> None:
     """A number may be no index, no key and no float: what was recorded would hold for other sizes too."""
     with pytest.raises(TypeError):

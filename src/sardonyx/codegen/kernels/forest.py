@@ -13,12 +13,14 @@ A tree's nodes are records of two numbers of one size, a threshold and the rest:
     leaf:   rest is below 1 << shift; the threshold's bits are the leaf's value, or its number
 
 Four vectors go down at a time, so that one waits for memory while the others compute: of rows through one tree, or, where there are
-few rows, of trees for one row. Lanes that have met a leaf stay there until all have. The values are added in the order of the trees
-in either case, so a row has the same bits in a batch as alone.
+few rows, of trees for one row. The last rows of a block, where they fill no more than two vectors, go through two trees at a time.
+Lanes that have met a leaf stay there until all have. The values are added in the order of the trees in each case, so a row has the
+same bits in a batch as alone.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 
@@ -105,6 +107,22 @@ def write_forest(module: Module, symbol: str, code: ForestCode) -> None:
         b.branch(forest.block.eq(0), forest.walk_rows, forest.walk_blocks)
 
 
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """The rows of a task."""
+
+    offsets: Pointer
+    """Where each begins in the data."""
+    sums: Pointer
+    """The sum of votes of each."""
+    first: Register
+    """The number of the first one."""
+    count: Register
+    """How many there are."""
+    main: Register
+    """How many go through one tree at a time."""
+
+
 class _Forest:
     """The kernel in the making."""
 
@@ -147,24 +165,40 @@ class _Forest:
         with b.loop(b.begin, b.end) as task:
             first = task * self.block
             count = b.min(self.rows - first, self.block)
-            data = self.data.at(first * self.features)
             self._begin_totals(first, count)
             with b.loop(0, count, self.lanes) as row:
                 place = b.min(b.iota(self.index, self.lanes) + row.to(self.index), (count - 1).to(self.index))
                 offsets.store(place * self.features.to(self.index), row)
                 sums.store(b.const(self.code.total.vector(self.lanes), self.origin), row)
             self._fill_rest(offsets, sums, count)
-            with b.loop(0, self.trees) as tree:
-                start, base = ([table.load(tree).splat(self.lanes)] * _AT_ONCE for table in (self.starts, self.bases))
-                with b.loop(0, count, self.step) as row:
-                    places = [row + self.lanes * number for number in range(_AT_ONCE)]
-                    found = self._descend(data, [offsets.load(place, self.lanes) for place in places], start, base)
-                    self._add(sums, first, count, row, tree, found)
-                if self.code.votes == "many":
-                    self._finish_target(sums, first, count, tree)
+            last = count & (self.step - 1)
+            block = _Block(offsets, sums, first, count, b.select(last > self.step // 2, count, count - last))
+            self._walk_block(block, 1)
+            with b.when(block.main < count):
+                self._walk_block(block, 2)
             if self.code.votes == "one":
                 for i, span in b.vectors(0, count, self.code.total):
                     self.totals.store(sums.load(i, span), first + i, span)
+
+    def _walk_block(self, block: _Block, trees: int) -> None:
+        """Take rows through `trees` trees at a time: of a block's rows the main part through one, the last ones through two."""
+        b, data, vectors = self.b, self.data.at(block.first * self.features), _AT_ONCE // trees
+        begin, end = (block.main, block.count) if trees > 1 else (b.const(I64, 0), block.main)
+        with b.loop(0, self.trees, trees) as tree:
+            start, base = (
+                [table.load(tree + number).splat(self.lanes) for number in range(trees) for _ in range(vectors)]
+                for table in (self.starts, self.bases)
+            )
+            with b.loop(begin, end, self.lanes * vectors) as row:
+                rows = [block.offsets.load(row + self.lanes * number, self.lanes) for number in range(vectors)]
+                found = self._descend(data, rows * trees, start, base)
+                for number in range(trees):
+                    with b.when(tree + number < self.trees) if number else contextlib.nullcontext():
+                        self._add(block, row, tree + number, found[number * vectors : (number + 1) * vectors])
+                        if self.code.votes == "many" and trees > 1:
+                            self._finish_target(block, begin, end, tree + number)
+            if self.code.votes == "many" and trees == 1:
+                self._finish_target(block, begin, end, tree)
 
     def _fill_rest(self, offsets: Pointer, sums: Pointer, count: Register) -> None:
         """Let the lanes behind the last row of a block walk as its first one does."""
@@ -241,29 +275,27 @@ class _Forest:
         for number, values in enumerate(found):
             self.values.store(values, self.lanes * number)
 
-    def _add(
-        self, sums: Pointer, first: Register, count: Register, row: Register, tree: Register, found: Sequence[Register]
-    ) -> None:
+    def _add(self, block: _Block, row: Register, tree: Register, found: Sequence[Register]) -> None:
         """Add what one tree says of some rows of a block."""
-        b = self.b
+        b, sums = self.b, block.sums
         if self.code.votes in ("one", "many"):
             for number, values in enumerate(found):
                 place = row + self.lanes * number
                 sums.store(self._combined(sums.load(place, self.lanes), values.to(self.code.total)), place)
             return
         self._keep(found)
-        with b.loop(0, b.min(count - row, self.step)) as lane:
-            self._vote(first + row + lane, tree, self.values.load(lane))
+        with b.loop(0, b.min(block.count - row, self.lanes * len(found))) as lane:
+            self._vote(block.first + row + lane, tree, self.values.load(lane))
 
-    def _finish_target(self, sums: Pointer, first: Register, count: Register, tree: Register) -> None:
-        """Store the totals of the tree's target after its last tree."""
+    def _finish_target(self, block: _Block, begin: Register, end: Register, tree: Register) -> None:
+        """Store the totals of the tree's target after its last tree, for rows `begin` to `end` of a block."""
         b, targets = self.b, self.b.buffer(TARGETS, I32)
         target = targets.load(tree)
         with b.when(targets.load(tree + 1).ne(target)):
             totals = self.totals.at(target)
-            with b.loop(0, count) as row:
-                totals.store(sums.load(row), (first + row) * self.targets)
-                sums.store(self.origin, row)
+            with b.loop(begin, end) as row:
+                totals.store(block.sums.load(row), (block.first + row) * self.targets)
+                block.sums.store(self.origin, row)
 
     def _vote(self, row: Register, tree: Register, value: Register) -> None:
         """Add what one leaf says of one row to the totals."""

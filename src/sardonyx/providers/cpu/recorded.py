@@ -9,6 +9,7 @@ index, as a key or as a float) raises TypeError.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, cast
 
@@ -197,7 +198,7 @@ def _value(number: int | Recorded) -> int:
 
 
 def _name(number: int | Recorded) -> str | int:
-    return number.name if isinstance(number, Recorded) else int(number)
+    return number.name if isinstance(number, Recorded) else operator.index(number)
 
 
 class RecordedSizes(Sizes):

@@ -28,6 +28,10 @@ _DTYPES = {F32: DataType.FLOAT, F64: DataType.DOUBLE}
 _MOST_TARGETS = 1 << 24
 _TASK_VISITS = 1 << 22
 """Nodes that one task meets, about: some milliseconds."""
+_TASK_FEATURES = 6 << 10
+"""Features of one task's rows that stay in the first cache beside a tree's nodes, about."""
+_TREES_COST = (8, 5)
+"""What four vectors of trees take for a row, over walks of four vectors of rows: their nodes lie farther apart. Measured."""
 _SCORES_ROWS = 1024
 
 
@@ -250,12 +254,13 @@ class _Ensemble:
 
 def _block(rows: int, features: int, trees: int, depth: int, lanes: int, threads: int) -> int:
     """Return how many rows a task walks; 0 where vectors of trees take fewer walks than vectors of rows."""
-    step = 4 * lanes
-    by_rows, by_blocks = rows * -(-trees // step), trees * -(-rows // step)
+    unit = 2 * lanes
+    by_rows, by_blocks = rows * -(-trees // (2 * unit)) * _TREES_COST[0], trees * -(-rows // unit) * _TREES_COST[1] // 2
     if by_rows <= by_blocks or features * MOST_ROWS >> 31:
         return 0
-    most = min(MOST_ROWS, max(_TASK_VISITS // (trees * depth), 1), -(-rows // threads))
-    return -(-most // step) * step
+    resident = max(_TASK_FEATURES // max(features, 1), MOST_ROWS // 2)
+    most = min(MOST_ROWS, resident, max(_TASK_VISITS // (trees * depth), 1), -(-rows // threads))
+    return -(-most // unit) * unit
 
 
 def _tables(forest: Forest, votes: Votes, spec: TreesSpec) -> tuple[ForestTables, Type]:
