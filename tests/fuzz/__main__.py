@@ -1,9 +1,10 @@
 """Search for models, feeds and files that break sardonyx.
 
-    PYTHONPATH=src:tests python -m fuzz COUNT [--seed N] [--seconds S] [--peer] [--all] [--drawn] [--only pad] [--zoo FOLDER]
+    PYTHONPATH=src:tests python -m fuzz COUNT [--seed N] [--seconds S] [--peer] [--all] [--drawn] [--only pad] [--zoo FOLDER] [--keep FOLDER]
 
 Cases are the standard's own, windows of the models of a folder, and drawn ones, with changes of structure, bytes, feeds and compiled
-files; `--drawn` leaves the changes out. Prints each finding, made small, as a model in text form; exits with 1 where there was one.
+files; `--drawn` leaves the changes out. Prints each finding at once, then made small, as a model in text form; exits with 1 where
+there was one. `--keep` writes models and feeds of findings into a folder.
 `--peer` compares with onnxruntime too, and `--all` prints cases that only one of the two providers computes: neither is a defect.
 """
 
@@ -24,8 +25,8 @@ def main() -> int:
     """Run the command line."""
     arguments = _parser().parse_args()
     os.environ.update(ENVIRONMENT | {"SARDONYX_MAX_ITERATIONS": "10000"})
-    from fuzz.draw import Draw
-    from fuzz.harness import BROKEN, case_maker, finding_of, kind_of, make_small, signature_of, warm_up  # reads the environment
+    from fuzz.findings import Findings  # reads the environment
+    from fuzz.harness import BROKEN, case_maker, kind_of, peer_finding, warm_up
     from fuzz.mutants import make_mutant
     from fuzz.operators import MOVING, OPERATORS
     from fuzz.seeds import standard_seeds, windows
@@ -38,35 +39,27 @@ def main() -> int:
         make = lambda draw: make_mutant(draw, seeds)  # type: ignore[assignment,return-value]  # noqa: E731
     warm_up()
 
-    kinds = (*BROKEN, "accepts", "refuses") if arguments.all else BROKEN
+    kinds = (*BROKEN, "peer", *(("accepts", "refuses") if arguments.all else ()))
+    findings = Findings(make, kinds, arguments.keep)
     counts: collections.Counter[str] = collections.Counter()
-    known: set[str] = set()
     done, start = 0, time.monotonic()
     is_over: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, frame: is_over.append(number))
     for seed, finding, peer in run_seeds(arguments.seed, arguments.count, make, asks_peer=arguments.peer):
         done += 1
         counts.update(kind_of(text) for text in (finding, peer) if text)
-        for text in (finding, peer):
-            if kind_of(text) in (*kinds, "peer") and signature_of(text) not in known:
-                known.add(signature_of(text))
-                if kind_of(text) == "search":
-                    print(f"seed {seed}: {text}\n", flush=True)  # noqa: T201
-                    continue
-                draw = Draw.seeded(seed)
-                case = make(draw)
-                again = finding_of(lambda draw=draw: make(Draw(draw.choices))) if text is finding else text  # type: ignore[misc]
-                if text is finding and kind_of(again) == kind_of(text):
-                    text, case = make_small(draw.choices, again, make)
-                elif text is finding:
-                    text = f"{text} (only after the cases before it; alone: {again or 'nothing'})"
-                print(f"seed {seed}: {text}\n{case}\n", flush=True)  # noqa: T201
+        findings.add(seed, finding, _say)
+        findings.add(seed, peer, _say, judge=peer_finding)
         if is_over or (arguments.seconds and time.monotonic() - start > arguments.seconds):
             break
     broken = {kind: count for kind, count in counts.items() if kind in BROKEN}
     rate = done / max(time.monotonic() - start, 1e-9)
     print(f"{done} cases, {broken or 'nothing found'}; {rate:.1f} a second; all {dict(counts)}")  # noqa: T201
     return 1 if broken else 0
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -78,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--drawn", action="store_true", help="only drawn models, unchanged")
     parser.add_argument("--only", default="", help="a part of the name of what draws the nodes, or moving")
+    parser.add_argument("--keep", type=Path, help="a folder for the models and feeds of findings")
     zoo = Path(__file__).resolve().parents[2].parent / "shared" / "zoo" / "light"
     parser.add_argument("--zoo", type=Path, default=zoo, help="a folder of models of which windows are taken")
     return parser

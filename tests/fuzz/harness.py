@@ -15,9 +15,12 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import importlib
 import os
+import pkgutil
 import resource
 import signal
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -34,6 +37,7 @@ from sardonyx.errors import SardonyxError
 __all__ = [
     "BROKEN",
     "HUNG",
+    "Judge",
     "Runnable",
     "be_limited",
     "case_maker",
@@ -65,6 +69,12 @@ _QUANTIZING = b"QuantizeLinear"
 """An operator that makes a whole step of what rounds otherwise."""
 
 
+_WARM = ("codegen", "formats", "ops", "optimize", "partition", "providers.cpu", "providers.reference", "runtime", "session")
+"""Packages of which a session imports modules when it needs them."""
+_KEEPS_ONE_IN = 8
+"""Of how many models one is kept on disk as it was decided: each is new, and what is kept of it is read once at most."""
+
+
 class Runnable(Protocol):
     """A case: a model and what is fed to it."""
 
@@ -73,6 +83,10 @@ class Runnable(Protocol):
 
     def content(self) -> bytes:
         """The bytes of the model."""
+
+
+Judge = Callable[[Runnable], str]
+"""What says what is wrong with a case."""
 
 
 def case_maker(operators: Sequence[Callable[[Making], str]] = OPERATORS) -> Callable[[Draw], Case]:
@@ -90,15 +104,21 @@ def signature_of(finding: str) -> str:
     return "".join(letter for letter in finding if not letter.isdigit())[:80]
 
 
-def make_small(choices: Sequence[int], finding: str, make: Callable[[Draw], Runnable], *, tries: int = 200) -> tuple[str, Runnable]:
+def make_small(
+    choices: Sequence[int], finding: str, make: Callable[[Draw], Runnable], *, tries: int = 200, judge: Judge | None = None
+) -> tuple[str, Runnable]:
     """The finding of fewer and smaller choices that is of the same kind, and its case."""
-    kind = kind_of(finding)
-    small = shrink(choices, lambda tried: kind_of(finding_of(lambda: make(Draw(tried)))) == kind, tries=tries)
-    return finding_of(lambda: make(Draw(small))) or finding, make(Draw(small))
+    kind, judge = kind_of(finding), judge or run_case
+    small = shrink(choices, lambda tried: kind_of(finding_of(lambda: make(Draw(tried)), judge)) == kind, tries=tries)
+    return finding_of(lambda: make(Draw(small)), judge) or finding, make(Draw(small))
 
 
 def warm_up() -> None:
-    """Import and compile in this process what every child needs."""
+    """Import and compile in this process what every child needs; what one of them imports is lost for the next."""
+    for name in _WARM:
+        package = importlib.import_module(f"sardonyx.{name}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
     feeds = {"x": np.ones((1, 1, 4, 4), np.float32), "w": np.ones((1, 1, 3, 3), np.float32)}
     text = "graph(x: float[n, 1, 4, 4], w: float[1, 1, 3, 3]) -> (y, z) {\ny = Relu(x)\nz = Conv(x, w) {pads = [1, 1, 1, 1]}\n}"
     finding = run_case(Case(text, 21, feeds))
@@ -106,13 +126,13 @@ def warm_up() -> None:
         raise AssertionError(finding)
 
 
-def finding_of(case: Runnable | Callable[[], Runnable]) -> str:
-    """What goes wrong in a child that makes and runs the case, with details; empty where nothing does."""
+def finding_of(case: Runnable | Callable[[], Runnable], judge: Judge | None = None) -> str:
+    """What goes wrong in a child that makes and judges the case, by `run_case` if not otherwise, with details; empty where nothing."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _be_a_child(case, writing)
+        _be_a_child(case, judge or run_case, writing)
     os.close(writing)
     with open(reading, "rb") as pipe:
         said = pipe.read().decode(errors="replace")
@@ -140,11 +160,11 @@ def be_limited() -> None:
     os.dup2(2, 1)
 
 
-def _be_a_child(case: Runnable | Callable[[], Runnable], writing: int) -> None:
+def _be_a_child(case: Runnable | Callable[[], Runnable], judge: Judge, writing: int) -> None:
     limit_time()
     with contextlib.suppress(BaseException):
         be_limited()
-        os.write(writing, run_case(case() if callable(case) else case).encode())
+        os.write(writing, judge(case() if callable(case) else case).encode())
         os._exit(0)
     os._exit(1)
 
@@ -203,6 +223,7 @@ def _outcome(case: Runnable, provider: str | None) -> list[Any] | Exception:
     try:
         content = case.content()
         options.intra_op_num_threads = 1 + len(content) % 2
+        options.add_session_config_entry("session.keep_decisions", str(int(zlib.crc32(content) % _KEEPS_ONE_IN == 0)))
         session = InferenceSession(content, options, providers=None if provider is None else [provider])
         return list(session.run(None, dict(case.feeds)))
     except Exception as error:  # noqa: BLE001  which class it is of is what we want to know

@@ -3,15 +3,17 @@
 A child runs cases until one ends it; the process above then notes what that was, and forks another one for the rest. What a child
 finds is run once more in a child of its own: what depends on the cases before is reported as such.
 
-    child    "begin 7", "found 7 differs: …" or "done 7", "peer 7 …" …
+    child    "begin 7", "found 7 differs: …" or "done 7", "peer 7 …" …; where it crashes, Python's lines about that
 """
 
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import random
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from fuzz.draw import Draw
@@ -21,6 +23,9 @@ __all__ = ["Found", "run_seeds"]
 
 _PER_CHILD = 150
 """Cases of one child: what they leave behind is limited."""
+_FRAME = re.compile(r'  File ".*?([^/"]+)", line (\d+) in ')
+"""A line of what faulthandler says of a crash."""
+_MOST_FRAMES = 4
 
 
 class Found(NamedTuple):
@@ -52,6 +57,7 @@ def _run_child(first: int, end: int, make: Callable[[Draw], Runnable], asks_peer
     os.close(writing)
     begun, finding, peer = first, "", ""
     is_open = asked = False
+    frames: list[str] = []
     with open(reading, encoding="utf-8", errors="replace") as lines:
         for line in lines:
             word, _, rest = line.rstrip("\n").partition(" ")
@@ -67,16 +73,23 @@ def _run_child(first: int, end: int, make: Callable[[Draw], Runnable], asks_peer
             elif word == "done":
                 is_open = False
                 yield Found(begun, finding, peer)
+            elif frame := _FRAME.match(line):
+                frames.append(f"{frame[1]}:{frame[2]}")
     status = os.waitpid(child, 0)[1]
     if is_open:
-        ended = "hang: it took too long" if status in HUNG else f"crash: signal {status}"
+        ended = "hang: it took too long" if status in HUNG else f"crash: signal {status} at {_place(frames)}"
         yield Found(begun, finding, f"peer: {ended}") if asked else Found(begun, ended, "")
+
+
+def _place(frames: Sequence[str]) -> str:
+    return " < ".join(frames[:_MOST_FRAMES]) or "no line of Python"
 
 
 def _be_a_child(first: int, end: int, make: Callable[[Draw], Runnable], asks_peer: bool, writing: int) -> None:
     with contextlib.suppress(BaseException):
         be_limited()
         with open(writing, "w", encoding="utf-8", errors="replace", buffering=1) as pipe:
+            faulthandler.enable(pipe, all_threads=False)
             for seed in range(first, end):
                 limit_time()
                 _run_one(seed, make, asks_peer, lambda line: pipe.write(line.replace("\n", " ") + "\n"))

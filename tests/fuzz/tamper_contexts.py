@@ -1,11 +1,13 @@
-"""Changes bytes of a compiled model, one at a time: what is loaded then must be refused or compute what it did.
+"""Changes bytes of compiled models, one at a time: what is loaded then must be refused or compute what it did.
 
-    python tests/fuzz/tamper_contexts.py [--every 1] [--seed 0] [--trust] [--repair] [--check] [--folder FOLDER]
+    python tests/fuzz/tamper_contexts.py [--every 1] [--seed 0] [--kind file] [--trust] [--repair] [--check] [--folder FOLDER]
 
-A small model is compiled ahead, and each byte of the model and of its file of programs is replaced by another one. Sessions are made and
-run in child processes, so that a crash or a hang is counted and not suffered. `--trust` loads without the seal, `--check` with all
-elements of weights compared. `--repair` writes the digests anew after each change, as somebody could who knows the format but not
-the key. Only what is "refused" (by an error of sardonyx), or "right", is as it should be.
+Small models are compiled ahead: one with its programs in a file, one with a loop and a branch that holds them itself, and one that
+leaves its weights in the model that was compiled. Each byte of the compiled model and of its file of programs is replaced by another
+one, and each is cut short at every byte. Sessions are made and run in child processes, so that a crash or a hang is counted and not
+suffered. `--trust` loads without the seal, `--check` with all elements of weights compared. `--repair` writes the digests anew after
+each change, as somebody could who knows the format but not the key. Only what is "refused" (by an error of sardonyx), or "right", is
+as it should be.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import hashlib
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import tempfile
@@ -32,12 +35,12 @@ from sardonyx.errors import SardonyxError
 from sardonyx.formats import onnx as onnx_format
 from sardonyx.ir.text import parse_model
 
-__all__ = ["OUTCOMES", "Change", "changes_of", "compile_small_model", "outcomes_of", "repaired"]
+__all__ = ["KINDS", "OUTCOMES", "Change", "changes_of", "compile_small_model", "outcomes_of", "repaired"]
 
 OUTCOMES = ("refused", "right", "wrong", "untyped", "crashed", "hung")
 """What comes of a change; all but the first two are failures."""
 _SECONDS = 20
-_TEXT = """ir_version 10
+_PADDED = """ir_version 10
 opset 21
 graph main(x: float[n, 12, 16]) -> (y: float[n, 9], k: float[n, 4, 16]) {
     w: float[16, 24] = ... 1
@@ -64,27 +67,67 @@ graph main(x: float[n, 12, 16]) -> (y: float[n, 9], k: float[n, 4, 16]) {
     ends_1: int64[1] = [12]
     axes_1: int64[1] = [1]
 }"""
+_LOOPED = """ir_version 10
+opset 21
+graph main(x: float[n, 12, 16]) -> (y: float[n, 12, 16]) {
+    half: float[] = 0.5
+    turns: int64[] = 3
+    go: bool[] = true
+    none: float[] = 0.0
+    looped = Loop(turns, go, x) {body = graph(i: int64[], more: bool[], state: float[n, 12, 16]) -> (again, next) {
+        again = Identity(more)
+        next = Mul(state, half)
+    }}
+    total = ReduceSum(looped) {keepdims = 0}
+    is_positive = Greater(total, none)
+    y = If(is_positive) {then_branch = graph() -> (kept) {
+        kept = Relu(looped)
+    }, else_branch = graph() -> (negated) {
+        negated = Neg(looped)
+    }}
+}"""
+_TABLE = """ir_version 10
+opset 21
+graph main(x: float[n, 12, 16]) -> (y: float[n, 12, 16]) {
+    w: float[40, 12, 16] = ... 1
+    rows: int64[1] = [7]
+    g = Gather(w, rows)
+    y = Add(x, g)
+}"""
+KINDS = {
+    "file": (_PADDED, {}),
+    "embedded": (_LOOPED, {"ep.context_embed_mode": "1"}),
+    "weightless": (_TABLE, {"ep.enable_weightless": "1"}),
+}
+"""Models in the text form, by how they are compiled, with config entries that say so."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Change:
-    """One byte that is replaced."""
+    """One byte that is replaced, or at which a file ends."""
 
     name: str
     """The file's suffix: ".onnx" or ".bin"."""
     place: int
     """Which byte."""
     mask: int
-    """What it is combined with by exclusive or, 1 to 255."""
+    """What it is combined with by exclusive or, 1 to 255; 0 where the file ends before it."""
+
+    def of(self, content: bytes) -> bytes:
+        """Return the content changed so."""
+        if not self.mask:
+            return content[: self.place]
+        return content[: self.place] + bytes([content[self.place] ^ self.mask]) + content[self.place + 1 :]
 
 
-def compile_small_model(folder: Path) -> Path:
+def compile_small_model(folder: Path, kind: str = "file") -> Path:
     """Write a small model into `folder`, and compile it ahead in a child process; returns the path of the compiled one."""
     source, path = folder / "model.onnx", folder / "model_ctx.onnx"
-    onnx_format.save(parse_model(_TEXT), source)
+    text, entries = KINDS[kind]
+    onnx_format.save(parse_model(text), source)
 
     def work() -> None:
-        options = _options({"ep.context_enable": "1", "ep.context_file_path": str(path)})
+        options = _options({"ep.context_enable": "1", "ep.context_file_path": str(path), **entries})
         ort.InferenceSession(str(source), options, providers=["CPUExecutionProvider"])
 
     child = os.fork()
@@ -96,12 +139,18 @@ def compile_small_model(folder: Path) -> Path:
 
 
 def changes_of(path: Path, every: int, seed: int) -> list[Change]:
-    """Return a change for each byte of a compiled model and its file, of one in `every`, beginning anywhere, with random masks."""
+    """Return changes by random masks, and ends, at each byte of a compiled model and its file, of one in `every`, beginning anywhere."""
     draw, found = random.Random(seed), []
-    for name in (".onnx", ".bin"):
+    for name in _files_of(path):
         size = path.with_suffix(name).stat().st_size
         found += [Change(name, place, draw.randrange(1, 256)) for place in range(draw.randrange(every), size, every)]
+        found += [Change(name, place, 0) for place in range(draw.randrange(every), size, every)]
     return found
+
+
+def _files_of(path: Path) -> list[str]:
+    """Return the suffixes of a compiled model and of its file of programs, if there is one."""
+    return [name for name in (".onnx", ".bin") if path.with_suffix(name).exists()]
 
 
 def outcomes_of(
@@ -181,17 +230,17 @@ def _try_all(
     repair: Callable[[bytes, bytes], tuple[bytes, bytes]] | None,
     writing: int,
 ) -> None:
-    whole = {name: path.with_suffix(name).read_bytes() for name in (".onnx", ".bin")}
+    whole = {name: path.with_suffix(name).read_bytes() for name in _files_of(path)}
     expected = _results(path, entries)
     with tempfile.TemporaryDirectory(dir=path.parent) as name:
         copy = Path(name) / path.name
+        shutil.copy(path.with_name("model.onnx"), name)
         for change in changes:
-            held = {key: bytearray(content) for key, content in whole.items()}
-            held[change.name][change.place] ^= change.mask
-            model, programs = bytes(held[".onnx"]), bytes(held[".bin"])
-            model, programs = repair(model, programs) if repair is not None else (model, programs)
-            copy.write_bytes(model)
-            copy.with_suffix(".bin").write_bytes(programs)
+            held = {**whole, change.name: change.of(whole[change.name])}
+            if repair is not None:
+                held = dict(zip(held, repair(*held.values()), strict=True))
+            for suffix, content in held.items():
+                copy.with_suffix(suffix).write_bytes(content)
             signal.alarm(_SECONDS)
             os.write(writing, bytes([OUTCOMES.index(_outcome(copy, entries, expected))]))
             signal.alarm(0)
@@ -217,6 +266,7 @@ def _results(path: Path, entries: Mapping[str, str]) -> list[Any]:
 def _options(entries: Mapping[str, str]) -> ort.SessionOptions:
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.add_session_config_entry("session.share_programs", "0")  # what an earlier session made of the files is not to be used
     for key, value in entries.items():
         options.add_session_config_entry(key, value)
@@ -224,10 +274,11 @@ def _options(entries: Mapping[str, str]) -> ort.SessionOptions:
 
 
 def main() -> int:
-    """Change what the command line says; returns 1 where anything but "refused" and "right" came of it."""
+    """Change what the command line says; return 1 where anything but "refused" and "right" came of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kind", choices=list(KINDS), help="one of the models only")
     parser.add_argument("--trust", action="store_true")
     parser.add_argument("--repair", action="store_true")
     parser.add_argument("--check", action="store_true")
@@ -237,17 +288,23 @@ def main() -> int:
         "session.trust_compiled_context": str(int(arguments.trust)),
         "session.check_compiled_weights": str(int(arguments.check)),
     }
+    kinds = [arguments.kind] if arguments.kind else ["file"] if arguments.repair else list(KINDS)
+    return max(_tamper(kind, arguments, entries) for kind in kinds)
+
+
+def _tamper(kind: str, arguments: argparse.Namespace, entries: Mapping[str, str]) -> int:
+    counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         os.environ["SARDONYX_CACHE_DIR"] = str(Path(name) / "cache")
-        path = compile_small_model(Path(name))
-        counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+        path = compile_small_model(Path(name), kind)
         changes = changes_of(path, arguments.every, arguments.seed)
         for change, outcome in outcomes_of(path, changes, entries, repaired if arguments.repair else None):
             counts[change.name][outcome] += 1
             if outcome not in OUTCOMES[:2]:
-                sys.stdout.write(f"{change} {outcome}\n")
+                sys.stdout.write(f"{kind} {change} {outcome}\n")
     for suffix, counter in counts.items():
-        sys.stdout.write(f"{suffix}: {counter.total()} bytes, {', '.join(f'{name} {counter[name]}' for name in OUTCOMES)}\n")
+        outcomes = ", ".join(f"{name} {counter[name]}" for name in OUTCOMES)
+        sys.stdout.write(f"{kind} {suffix}: {counter.total()} changes, {outcomes}\n")
     return int(any(counter[outcome] for counter in counts.values() for outcome in OUTCOMES[2:]))
 
 
