@@ -45,20 +45,41 @@ def test_greedy_search_gets_the_likeliest_token() -> None:
     """One for each row, of the last place."""
     body, changed = ranked(text(GREEDY))
     assert changed
-    assert [node.op_type for node in body] == ["Identity", "Gather", "ArgMax"]
+    assert [node.op_type for node in body] == ["Identity", "Gather", "ArgMax", "Cast"]
     assert body.outputs[1].name == "sardonyx.best_tokens"
-    assert body.outputs[1].dtype is DataType.INT64
+    assert body.outputs[1].dtype is body.inputs[0].dtype
 
 
 def test_beams_get_as_many_tokens_as_there_are_beams_and_one() -> None:
     """With the logarithms of their probabilities, as floats whatever the type of the logits."""
     body, changed = ranked(text(BEAMS, logits="float16[rows, length, 8]"))
     assert changed
-    assert [node.op_type for node in body] == ["Identity", "Gather", "Cast", "LogSoftmax", "TopK"]
-    tokens, scores = body.outputs[1:]
+    assert [node.op_type for node in body][:5] == ["Identity", "Gather", "Cast", "LogSoftmax", "TopK"]
+    tokens, scores = body.outputs[1:3]
     assert (tokens.name, scores.name) == ("sardonyx.best_tokens", "sardonyx.best_scores")
     assert (tokens.shape or ())[1] == 4
     assert scores.dtype is DataType.FLOAT
+
+
+def test_the_best_of_all_beams_are_chosen() -> None:
+    """By their totals and rows, two further inputs; tokens are of the type that the next step reads."""
+    body, _ = ranked(text(BEAMS))
+    assert [value.name for value in body.inputs[-2:]] == ["sardonyx.totals", "sardonyx.beams"]
+    tokens, rows, totals = body.outputs[3:]
+    assert [value.name for value in (tokens, rows, totals)] == [
+        "sardonyx.next_tokens",
+        "sardonyx.next_rows",
+        "sardonyx.next_totals",
+    ]
+    assert (tokens.dtype, rows.dtype, totals.dtype) == (DataType.INT32, DataType.INT64, DataType.FLOAT)
+    assert all((value.shape or ())[1] == 3 for value in (tokens, rows, totals))
+
+
+@pytest.mark.parametrize("source", [text(BEAMS.replace("beams", "one")), text(BEAMS, ", vocab_size = 3")])
+def test_none_are_chosen_of_too_few(source: str) -> None:
+    """A number of beams that is fed, and fewer tokens than beams and one."""
+    body, _ = ranked(source)
+    assert len(body.outputs) == 3
 
 
 def test_a_number_of_beams_that_is_fed_gets_sixteen_tokens_or_all() -> None:

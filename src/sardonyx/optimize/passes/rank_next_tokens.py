@@ -5,9 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.dtypes import DataType
-from sardonyx.ir import Graph, Model, Node, Tensor, Value
+from sardonyx.ir import Graph, Model, Node, Tensor, TensorType, Value, symbol
 from sardonyx.ir.walk import all_nodes
-from sardonyx.ops.generation_bodies import BEST_SCORES, BEST_TOKENS, is_generation_loop, loop_bodies
+from sardonyx.ops.generation_bodies import (
+    BEAMS,
+    BEST_SCORES,
+    BEST_TOKENS,
+    NEXT_ROWS,
+    NEXT_TOKENS,
+    NEXT_TOTALS,
+    TOTALS,
+    is_generation_loop,
+    loop_bodies,
+)
 from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import small_constant
 
@@ -32,7 +42,12 @@ class _RankNextTokens:
         BeamSearch, WhisperBeamSearch {decoder = … -> (logits, …)}
         ->      … -> (logits, …, tokens, scores)                            scores, tokens = TopK(LogSoftmax(x), beams + 1)
 
-    A beam goes on with as many tokens as there are beams at most, beside the one that ends it.
+    A beam goes on with as many tokens as there are beams at most, beside the one that ends it. Where the number of beams is known,
+    the best of all beams of a batch element are chosen too, by the totals t of beams, and the rows r of these, two further inputs:
+
+        (…, t: float[batch, beams], r: int64[batch, beams])
+        -> (logits, …, tokens, scores, GatherElements(Gather(tokens, r), i), GatherElements(r, i / (beams + 1)), next)
+                                                                                  next, i = TopK(Gather(scores, r) + t, beams)
 
     Left alone: Sampling, which needs all scores; loops that forbid tokens by a mask or n-grams in each step; logits that are not
     known to be floats of rank 3, and, for beams, of a known vocabulary.
@@ -78,22 +93,43 @@ def _rank(body: Graph, node: Node, version: int) -> bool:
     if stated > 0 and size != stated:
         scores = maker.make("Slice", scores, maker.constant([0]), maker.constant([stated]), maker.constant([1]))
     if is_greedy:
-        found = {BEST_TOKENS: maker.make("ArgMax", scores, axis=1)}
+        found = {BEST_TOKENS: maker.as_next_input(maker.make("ArgMax", scores, axis=1))}
     else:
         wide = scores if logits.dtype is DataType.FLOAT else maker.make("Cast", scores, to=int(DataType.FLOAT))
         count = min(_candidates(node), size, stated if stated > 0 else size)
         best = maker.outputs("TopK", 2, maker.make("LogSoftmax", wide, axis=1), maker.constant([count]), axis=1)
         found = {BEST_TOKENS: best[1], BEST_SCORES: best[0]}
+        if count - 1 == _beams(node):
+            found |= _choose(maker, best[1], best[0], count)
     for name, value in found.items():
         value.name = name
         body.add_output(value)
     return True
 
 
+def _choose(maker: _Maker, tokens: Value, scores: Value, count: int) -> dict[str, Value]:
+    """Return the outputs for the best of all beams of a batch element, of `count` ranked tokens for each beam."""
+    dims = symbol(f"{TOTALS}.batch"), symbol(f"{TOTALS}.beams")
+    totals = maker.add_input(TOTALS, TensorType(DataType.FLOAT, dims))
+    beams = maker.add_input(BEAMS, TensorType(DataType.INT64, dims))
+    sums = maker.make("Add", maker.make("Gather", scores, beams), maker.make("Unsqueeze", totals, maker.constant([2])))
+    flat = maker.constant([0, -1])
+    best, places = maker.outputs("TopK", 2, maker.make("Reshape", sums, flat), maker.constant([count - 1]), axis=1)
+    chosen = maker.make("GatherElements", maker.make("Reshape", maker.make("Gather", tokens, beams), flat), places, axis=1)
+    rows = maker.make("GatherElements", beams, maker.make("Div", places, maker.constant([count])), axis=1)
+    return {NEXT_TOKENS: maker.as_next_input(chosen), NEXT_ROWS: rows, NEXT_TOTALS: best}
+
+
+def _beams(node: Node) -> int | None:
+    """Return the number of beams, None where it is an input of the model."""
+    beams = small_constant(node.input(_NUM_BEAMS), max_elements=1)
+    return None if beams is None or beams.size != 1 else max(int(beams.item()), 1)
+
+
 def _candidates(node: Node) -> int:
     """Return how many tokens a beam may need."""
-    beams = small_constant(node.input(_NUM_BEAMS), max_elements=1)
-    return _CANDIDATES if beams is None or beams.size != 1 else max(int(beams.item()), 1) + 1
+    beams = _beams(node)
+    return _CANDIDATES if beams is None else beams + 1
 
 
 class _Maker:
@@ -104,6 +140,16 @@ class _Maker:
 
     def constant(self, number: int | list[int]) -> Value:
         return self._graph.add_initializer(Tensor.from_array(np.array(number, np.int64), f"{BEST_TOKENS}.constant"))
+
+    def add_input(self, name: str, kind: TensorType) -> Value:
+        value = Value(name, kind)
+        self._graph.inputs.append(value)
+        return value
+
+    def as_next_input(self, tokens: Value) -> Value:
+        """Return tokens in the type of the first input."""
+        first = self._graph.inputs[0].dtype
+        return tokens if first in (None, DataType.INT64) else self.make("Cast", tokens, to=int(first))
 
     def make(self, op_type: str, *inputs: Value, **attributes: int) -> Value:
         return self.outputs(op_type, 1, *inputs, **attributes)[0]

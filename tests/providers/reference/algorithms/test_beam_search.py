@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
+import pytest
 
 from sardonyx.dtypes import Array
 from sardonyx.providers.reference.algorithms.beam_search import BeamSettings, best_places, log_softmax, search_beams
-from sardonyx.providers.reference.algorithms.generation_decoders import NextScores
+from sardonyx.providers.reference.algorithms.generation_decoders import NextScores, first_totals
 from sardonyx.providers.reference.algorithms.generation_scores import ScoreRules
 
 END, PAD = 0, 9
@@ -21,22 +23,29 @@ PROBABILITIES = np.array([[0.1, 0.5, 0.2, 0.2], [0.6, 0.1, 0.1, 0.2], [0.1, 0.2,
 class Table:
     """The next token's probabilities hang on the last token alone."""
 
-    def __init__(self, rows: int, *, ranks: bool = False) -> None:
-        self.rows, self.ranks = rows, ranks
+    def __init__(self, rows: int, *, ranks: bool = False, chooses: bool = False) -> None:
+        self.rows, self.ranks, self.chooses = rows, ranks or chooses, chooses
 
     def start(self) -> NextScores:
-        return self.after(np.full(self.rows, 2))
+        return self.after(np.full(self.rows, 2), first_totals(self.rows // 2, 2))
 
-    def advance(self, tokens: Array, pick: list[int], sequences: Array) -> NextScores:
+    def advance(self, tokens: Array, pick: Any, sequences: Array, totals: Array | None = None) -> NextScores:
         assert (sequences[:, -1] == tokens).all()
-        return self.after(tokens)
+        assert totals is not None
+        return self.after(tokens, totals)
 
-    def after(self, tokens: Array) -> NextScores:
+    def after(self, tokens: Array, totals: Array) -> NextScores:
         scores = np.log(PROBABILITIES[np.minimum(tokens, 3)]).astype(np.float32)
         order = np.argsort(-scores, axis=1, kind="stable")[:, :3]
         best = [order, np.take_along_axis(log_softmax(scores), order, axis=1)]
         raw = np.full_like(scores, np.nan) if self.ranks else scores
-        return NextScores(raw[:, None], best if self.ranks else ())
+        return NextScores(raw[:, None], best if self.ranks else (), self.choose(best, totals) if self.chooses else ())
+
+    def choose(self, best: list[Array], totals: Array) -> list[Array]:
+        sums = (best[1] + totals.reshape(-1, 1)).reshape(len(totals), -1)
+        places = np.argsort(-sums, axis=1, kind="stable")[:, :2]
+        rows = 2 * np.arange(len(totals))[:, None] + places // 3
+        return [np.take_along_axis(best[0].reshape(len(totals), -1), places, 1), rows, np.take_along_axis(sums, places, 1)]
 
 
 def best(length: int, settings: BeamSettings) -> list[tuple[float, list[int]]]:
@@ -82,6 +91,18 @@ def test_what_a_graph_ranked_is_enough() -> None:
     searched = search_beams(Table(6), ScoreRules(end=END), prompt, settings)
     np.testing.assert_array_equal(ranked.sequences, searched.sequences)
     np.testing.assert_array_equal(ranked.scores, searched.scores)
+
+
+@pytest.mark.parametrize("least", [0, 3, 9])
+@pytest.mark.parametrize("end", [END, 3, 7])
+def test_what_a_graph_chose_is_taken_until_a_sequence_ends(end: int, least: int) -> None:
+    """The search finds what all scores give, whichever token is the end, and where it comes too early."""
+    settings = dataclasses.replace(SETTINGS, keeps_scores=False, max_length=7, end=end)
+    prompt, rules = np.array([[2], [3], [1]]), ScoreRules(end=end, min_length=least)
+    chosen = search_beams(Table(6, chooses=True), rules, prompt, settings)
+    searched = search_beams(Table(6), rules, prompt, settings)
+    np.testing.assert_array_equal(chosen.sequences, searched.sequences)
+    np.testing.assert_array_equal(chosen.scores, searched.scores)
 
 
 def test_an_end_that_comes_too_early_is_left_out_of_what_was_ranked() -> None:

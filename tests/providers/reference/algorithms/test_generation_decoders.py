@@ -91,6 +91,27 @@ def test_a_graph_that_picks_rows_is_fed_which() -> None:
     assert [step["sardonyx.rows"].tolist() for step in body.fed] == [[0], [1, 1]]
 
 
+def test_what_a_graph_chose_for_one_row_is_of_the_first_beam() -> None:
+    """Scores are repeated for all beams; the row that each goes on from is the first of its batch element."""
+    chosen = [np.array([[5, 6, 7]] * 2), np.array([[0, 0, 0], [1, 1, 1]]), np.zeros((2, 3))]
+    found = NextScores(np.zeros((2, 1, 9)), [np.array([[5, 6], [5, 6]])], chosen).repeated(3)
+    assert found.logits.shape == (6, 9)
+    assert found.best[0].shape == (6, 2)
+    assert found.chosen[1].tolist() == [[0, 0, 0], [3, 3, 3]]
+
+
+def test_a_graph_that_chooses_beams_is_fed_their_totals_and_rows() -> None:
+    """One row for each batch element first, then all of them."""
+    body = Recorder("sardonyx.totals", "sardonyx.beams")
+    prompt, mask = np.array([[3, 4], [5, 6]]), np.ones((2, 2), np.int32)
+    model = LanguageModel(body, None, prompt, mask, 2, 8)
+    model.start()
+    totals = np.array([[-1, -2], [-3, -4]], np.float32)
+    model.advance(np.array([1, 2, 3, 4]), [0, 1, 2, 3], np.zeros((4, 3)), totals)
+    assert [step["sardonyx.totals"].tolist() for step in body.fed] == [[[0], [0]], totals.tolist()]
+    assert [step["sardonyx.beams"].tolist() for step in body.fed] == [[[0], [1]], [[0, 1], [2, 3]]]
+
+
 def test_what_a_graph_ranks_comes_behind_its_states() -> None:
     """The outputs from the best tokens on are none that the next step reads."""
     body = Ranking()

@@ -16,13 +16,10 @@ import numpy as np
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.dimensions import check_output_size
-from sardonyx.providers.reference.algorithms.generation_decoders import Decoder, NextScores
+from sardonyx.providers.reference.algorithms.generation_decoders import Decoder, NextScores, first_totals
 from sardonyx.providers.reference.algorithms.generation_scores import ScoreRules
 
 __all__ = ["BeamResult", "BeamSettings", "best_places", "search_beams"]
-
-_CLOSED = np.float32(-1e9)
-"""The score that all rows but the first begin with, so that rows of one batch element do not choose the same."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -118,30 +115,36 @@ def search_beams(decoder: Decoder, rules: ScoreRules, prompt: Array, settings: B
     whole = np.empty((batch * beams, settings.max_length), prompt.dtype)
     whole[:, :length] = np.repeat(prompt, beams, axis=0)
     own, picks = list(range(batch * beams)), list[list[int]]()
-    totals: Array = np.full((batch, beams), _CLOSED)
-    totals[:, :1] = 0
+    totals, has_ended = first_totals(batch, beams), False
     found = first = decoder.start()
     recorded: list[Array] = []
     while True:
         sequences, step = whole[:, :length], length - prompt.shape[1]
-        if not settings.keeps_scores and _has_ranked(found, len(whole), beams) and rules.is_idle(length, step=step):
-            candidates = _merge(found.best, totals, forbidden=rules.end if rules.forbids_end(length) else None)
+        reads_few = not settings.keeps_scores and rules.is_idle(length, step=step)
+        if reads_few and found.chosen and not has_ended and settings.end not in found.chosen[0].ravel().tolist():
+            tokens, rows, totals = found.chosen
+            tokens, rows = tokens.ravel(), rows.ravel()
         else:
-            scores = log_softmax(_cut(found.logits, settings, len(whole)))
-            rules.apply(scores, sequences, step=step)
-            scores += totals.reshape(-1, 1)
-            if settings.keeps_scores:
-                recorded.append(scores.reshape(batch, beams, -1))
-            candidates = _rank(scores.reshape(batch, -1), beams)
-        tokens, rows = _choose(candidates, sequences, len(picks), totals, kept, settings)
-        if rows != own:
+            if reads_few and _has_ranked(found, len(whole), beams):
+                candidates = _merge(found.best, totals, forbidden=rules.end if rules.forbids_end(length) else None)
+            else:
+                scores = log_softmax(_cut(found.logits, settings, len(whole)))
+                rules.apply(scores, sequences, step=step)
+                scores += totals.reshape(-1, 1)
+                if settings.keeps_scores:
+                    recorded.append(scores.reshape(batch, beams, -1))
+                candidates = _rank(scores.reshape(batch, -1), beams)
+            tokens, rows, totals = _choose(candidates, sequences, len(picks), kept, settings)
+            has_ended = any(item.best for item in kept)
+        order: list[int] = rows.tolist()
+        if order != own:
             whole[:, :length] = sequences.take(rows, axis=0)
-        whole[:, length] = following = np.array(tokens, np.int32)
+        whole[:, length] = tokens
         length += 1
         if length >= settings.max_length or all(item.is_done for item in kept):
             break
-        found = decoder.advance(following, rows, whole[:, :length])
-        picks.append(rows)
+        found = decoder.advance(tokens, rows, whole[:, :length], totals)
+        picks.append(order)
     _add_open(whole[:, :length], len(picks), totals, kept, beams)
     paths = _best_paths(kept, settings, picks if settings.keeps_paths else [])
     return BeamResult(*_best(kept, settings), _stack(recorded, settings.max_length - prompt.shape[1]), first, paths)
@@ -218,11 +221,10 @@ def _choose(
     candidates: list[list[_Candidate]],
     sequences: Array,
     advances: int,
-    totals: Array,
     kept: list[_BestSequences],
     settings: BeamSettings,
-) -> tuple[list[int], list[int]]:
-    """Return the next token of each row and the row that it goes on from; changes `totals` and `kept`."""
+) -> tuple[Array, Array, Array]:
+    """Return the next token of each row, the row that it goes on from, and the totals (B, beams); changes `kept`."""
     beams, end = settings.beams, settings.end
     tokens: list[int] = []
     rows: list[int] = []
@@ -246,8 +248,7 @@ def _choose(
             if len(tokens) == last:
                 break
         item.close(-candidates[batch][0][0], sequences.shape[1])
-    totals.reshape(-1)[:] = sums
-    return tokens, rows
+    return np.array(tokens, np.int32), np.array(rows), np.array(sums, np.float32).reshape(-1, beams)
 
 
 def best_places(scores: Array, count: int) -> Array:

@@ -5,6 +5,8 @@ B batch elements, each with R sequences returned; P pairs of layer and head; T t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from sardonyx.dtypes import Array
@@ -33,9 +35,9 @@ class CrossProducts:
         """Read the prompt, of which nothing is kept."""
         return self._decoder.start()
 
-    def advance(self, tokens: Array, pick: list[int], sequences: Array) -> NextScores:
+    def advance(self, tokens: Array, pick: Sequence[int] | Array, sequences: Array, totals: Array | None = None) -> NextScores:
         """Read one more token (rows,), where row r goes on from row pick[r], and keep its products."""
-        found = self._decoder.advance(tokens, pick, sequences)
+        found = self._decoder.advance(tokens, pick, sequences, totals)
         self._steps.append(self._chosen(self._decoder.products_of_layers()))
         check_output_size((len(self._steps), *self._steps[-1].shape), 4)
         return found

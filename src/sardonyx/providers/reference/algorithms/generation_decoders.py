@@ -13,29 +13,44 @@ import numpy as np
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Graph, Value
-from sardonyx.ops.generation_bodies import BEST_TOKENS, ROWS
+from sardonyx.ops.generation_bodies import BEAMS, BEST_TOKENS, NEXT_TOKENS, ROWS, TOTALS
 from sardonyx.providers.reference.algorithms.dimensions import check_output_size
 from sardonyx.providers.reference.registry import Body
 
-__all__ = ["Decoder", "EncoderDecoder", "LanguageModel", "NextScores"]
+__all__ = ["Decoder", "EncoderDecoder", "LanguageModel", "NextScores", "first_totals"]
 
 
 _CACHE_INPUTS = frozenset({"past_sequence_length", "past_seq_len", "beam_width", "num_beams", "cache_indirection"})
 """What a graph with buffers of keys may ask, as `_cache_inputs` answers it."""
+_ROWS = 1
+"""Which of what a graph chooses for beams are rows."""
+_CLOSED = np.float32(-1e9)
+"""The total that all rows but the first begin with, so that rows of one batch element do not choose the same."""
+
+
+def first_totals(batch: int, beams: int) -> Array:
+    """Return the totals (batch, beams) of a search that begins, in float32."""
+    totals: Array = np.full((batch, beams), _CLOSED)
+    totals[:, :1] = 0
+    return totals
 
 
 class NextScores:
     """What a decoder says about the next token of each row."""
 
-    __slots__ = ("_raw", "best")
+    __slots__ = ("_raw", "best", "chosen")
 
-    def __init__(self, raw: Array, best: Sequence[Array] = ()) -> None:
+    def __init__(self, raw: Array, best: Sequence[Array] = (), chosen: Sequence[Array] = ()) -> None:
         """Hold logits (rows, length, V) of any float type.
 
-        `best` is what the graph ranked: the likeliest tokens (rows, count) and, for beams, the logarithms of their
-        probabilities; empty where it ranks none.
+        Args:
+            raw: the logits.
+            best: what the graph ranked: the likeliest tokens (rows, count) and, for beams, the logarithms of their
+                probabilities; empty where it ranks none.
+            chosen: the tokens (batch, beams) that beams go on with, the row that each goes on from, and its total; empty where
+                the graph chooses none.
         """
-        self._raw, self.best = raw, best
+        self._raw, self.best, self.chosen = raw, best, chosen
 
     @property
     def logits(self) -> Array:
@@ -44,7 +59,9 @@ class NextScores:
 
     def repeated(self, times: int) -> NextScores:
         """Return those of `times` rows for each row."""
-        return NextScores(np.repeat(self._last()[:, None], times, axis=0), [np.repeat(array, times, axis=0) for array in self.best])
+        best = [np.repeat(array, times, axis=0) for array in self.best]
+        chosen = [array * times if place == _ROWS else array for place, array in enumerate(self.chosen)]
+        return NextScores(np.repeat(self._last()[:, None], times, axis=0), best, chosen)
 
     def _last(self) -> Array:
         if self._raw.ndim != 3 or self._raw.shape[1] == 0:
@@ -63,6 +80,7 @@ class _Runner:
         self._inputs = [(value.name, None if value.dtype is None else value.dtype.numpy) for value in self.graph.inputs]
         results = [value.name for value in self.graph.outputs]
         self._ranked = results.index(BEST_TOKENS) - 1 if BEST_TOKENS in results else len(results)
+        self._chosen = results.index(NEXT_TOKENS) - 1 if NEXT_TOKENS in results else len(results)
 
     def run(self, known: Mapping[str, Array], states: Iterable[Array]) -> list[Array]:
         """Return the outputs; inputs of names that are not known get the states, in order."""
@@ -82,7 +100,7 @@ class _Runner:
     def step(self, known: Mapping[str, Array], states: Iterable[Array]) -> tuple[NextScores, list[Array]]:
         """Return what a decoder's outputs say about the next token, and the others, its states first."""
         logits, *others = self.run(known, states)
-        return NextScores(logits, others[self._ranked :]), others[: self._ranked]
+        return NextScores(logits, others[self._ranked : self._chosen], others[self._chosen :]), others[: self._ranked]
 
 
 class Decoder(Protocol):
@@ -91,10 +109,14 @@ class Decoder(Protocol):
     def start(self) -> NextScores:
         """Read the prompt."""
 
-    def advance(self, tokens: Array, pick: list[int], sequences: Array) -> NextScores:
-        """Read one more token (rows,), where row r goes on from row pick[r] of its batch element.
+    def advance(self, tokens: Array, pick: Sequence[int] | Array, sequences: Array, totals: Array | None = None) -> NextScores:
+        """Read one more token.
 
-        `sequences` (rows, length) ends with the tokens.
+        Args:
+            tokens: (rows,).
+            pick: for each row the one that it goes on from.
+            sequences: (rows, length), which end with the tokens.
+            totals: (batch, beams) of a search by beams.
         """
 
 
@@ -112,8 +134,11 @@ class LanguageModel:
         self._prompt, self._prompt_mask = prompt, mask
         self._beams, self._max_length = beams, max_length
         self._own = list(range(len(prompt) * beams))
+        self._rows_of_beams = np.arange(len(prompt) * beams).reshape(-1, beams)
         self._asks_for_caches = not _CACHE_INPUTS.isdisjoint(self._decoder.names)
-        self._positions: Array = np.repeat(mask.sum(axis=1, dtype=np.int32), beams)[:, None]
+        steps = np.arange(max(max_length - prompt.shape[1], 0), dtype=np.int32)[:, None, None]
+        self._positions: Array = np.repeat(mask.sum(axis=1, dtype=np.int32), beams)[:, None] + steps
+        """For each step that may come those of its tokens, (rows, 1)."""
         self._mask: Array = np.ones((len(self._own), max_length), np.int32)
         self._mask[:, : prompt.shape[1]] = np.repeat(mask, beams, axis=0)
         self._states: list[Array] = []
@@ -126,7 +151,9 @@ class LanguageModel:
         prompt, mask = (np.repeat(array, beams, axis=0) for array in (self._prompt, self._prompt_mask))
         positions = np.where(mask == 0, 0, np.cumsum(mask, axis=1) - 1)
         known = {"input_ids": prompt, "position_ids": positions, "attention_mask": mask}
-        known |= _cache_inputs(0, len(prompt), beams, self._max_length) | {ROWS: np.arange(len(prompt))}
+        known |= _cache_inputs(0, len(prompt), beams, self._max_length)
+        own = np.arange(len(prompt))
+        known |= {ROWS: own, BEAMS: own.reshape(-1, beams), TOTALS: first_totals(len(self._prompt), beams)}
         keys = self._max_length if "past_sequence_length" in first.names else 0
         empty = [_empty_past(graph_input, len(prompt), keys) for graph_input in _others(first.graph, known)]
         found, self._states = first.step(known, empty)
@@ -137,18 +164,20 @@ class LanguageModel:
         self._states = [np.repeat(state, self._beams, axis=1) for state in self._states]
         return found.repeated(self._beams)
 
-    def advance(self, tokens: Array, pick: list[int], sequences: Array) -> NextScores:
+    def advance(self, tokens: Array, pick: Sequence[int] | Array, sequences: Array, totals: Array | None = None) -> NextScores:
         """Run the graph on one token a row; masks and positions are the same in all rows of a batch element."""
         length = sequences.shape[1]
         mask = np.ascontiguousarray(self._mask[:, :length])
-        known = {"input_ids": tokens[:, None], "position_ids": self._positions, "attention_mask": mask}
+        positions = self._positions[length - self._prompt.shape[1] - 1]
+        known = {"input_ids": tokens[:, None], "position_ids": positions, "attention_mask": mask}
+        if totals is not None:
+            known[TOTALS], known[BEAMS] = totals, self._rows_of_beams
         if ROWS in self._decoder.names:
-            known[ROWS] = np.array(pick)
-        elif pick != self._own:
+            known[ROWS] = np.asarray(pick)
+        elif list(pick) != self._own:
             self._states = [state.take(pick, axis=1) for state in self._states]
         if self._asks_for_caches:
             known |= _cache_inputs(length - 1, len(tokens), self._beams, self._max_length)
-        self._positions = self._positions + 1
         found, self._states = self._decoder.step(known, self._states)
         return found
 
@@ -170,6 +199,7 @@ class EncoderDecoder:
         self._known, self._prompt = dict(known), prompt
         self._beams, self._max_length = beams, max_length
         self._own = list(range(len(prompt) * beams))
+        self._rows_of_beams = np.arange(len(prompt) * beams).reshape(-1, beams)
         self._asks_for_caches = not _CACHE_INPUTS.isdisjoint(self._decoder.names)
         self._states: list[Array] = []
         self._cross: list[Array] = []
@@ -196,19 +226,22 @@ class EncoderDecoder:
     def _run_prompt(self, count: int) -> NextScores:
         """Run the decoder on what it has said, where the encoder does not."""
         prompt = self._spread(self._prompt)
-        known = self._known | {"input_ids": prompt, ROWS: np.arange(len(prompt))}
+        known = self._known | {"input_ids": prompt, ROWS: np.arange(len(prompt)), BEAMS: self._rows_of_beams}
+        known[TOTALS] = first_totals(len(self._prompt), self._beams)
         known |= _cache_inputs(0, len(prompt), self._beams, self._max_length)
         empty = _others(self._decoder.graph, known)[:count]
         keys = self._max_length if self._has_buffers else 0
         self._states = [_empty_state(graph_input, len(prompt), keys) for graph_input in empty]
         return self._run(known)
 
-    def advance(self, tokens: Array, pick: list[int], sequences: Array) -> NextScores:
+    def advance(self, tokens: Array, pick: Sequence[int] | Array, sequences: Array, totals: Array | None = None) -> NextScores:
         """Run the decoder on one token a row, or on the whole sequences where its input_ids may have any length."""
         known = self._known | {"input_ids": tokens[:, None] if self._takes_one_token else np.ascontiguousarray(sequences)}
+        if totals is not None:
+            known[TOTALS], known[BEAMS] = totals, self._rows_of_beams
         if ROWS in self._decoder.names:
-            known[ROWS] = np.array(pick)
-        elif pick != self._own:
+            known[ROWS] = np.asarray(pick)
+        elif list(pick) != self._own:
             self._states = [state.take(pick, axis=0) for state in self._states]
         if self._asks_for_caches:
             known |= _cache_inputs(sequences.shape[1] - 1, len(tokens), self._beams, self._max_length)

@@ -417,20 +417,22 @@ def _follow(
     scores = model.start()
     while True:
         sequences, step = found[:, :length], length - prompt.shape[1]
+        ranked: list[int] = []
         if choose is None and scores.best and rules.is_idle(length, step=step):
-            tokens = scores.best[0][:, 0].tolist()
-        else:
-            tokens = []
-        if not tokens or (rules.forbids_end(length) and rules.end in tokens):
-            tokens = _chosen(scores, rules, sequences, step, vocabulary, choose)
-        for row, token in enumerate(tokens):
-            is_open[row] &= token != rules.end
-            tokens[row] = token if is_open[row] else pad
-        found[:, length] = tokens
+            following = scores.best[0].ravel()
+            ranked = following.tolist()
+        if not ranked or rules.end in ranked or False in is_open:
+            if not ranked or (rules.forbids_end(length) and rules.end in ranked):
+                ranked = _chosen(scores, rules, sequences, step, vocabulary, choose)
+            for row, token in enumerate(ranked):
+                is_open[row] &= token != rules.end
+                ranked[row] = token if is_open[row] else pad
+            following = np.array(ranked, np.int32)
+        found[:, length] = following
         length += 1
         if length >= max_length or True not in is_open:
             return found
-        scores = model.advance(np.array(tokens, np.int32), own, found[:, :length])
+        scores = model.advance(following, own, found[:, :length])
 
 
 def _chosen(
