@@ -20,7 +20,17 @@ from sardonyx.codegen.emit.narrow import to_narrow
 from sardonyx.codegen.emit.types import F32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 
-__all__ = ["Rotation", "write_append", "write_ends", "write_lengths", "write_rotate", "write_row", "write_seen"]
+__all__ = [
+    "PAST",
+    "Rotation",
+    "copy_former",
+    "write_append",
+    "write_ends",
+    "write_lengths",
+    "write_rotate",
+    "write_row",
+    "write_seen",
+]
 
 PAST, TOTAL = 0, 1
 """The two numbers of a batch."""
@@ -94,14 +104,23 @@ def write_append(module: Module, symbol: str, rotation: Rotation, kind: Type = F
             batch, head = task // M, task % M
             past = b.buffer(4, I64).load(batch * 2 + PAST)
             cache, old = b.buffer(5, kind).at(task * C * D), b.buffer(0, kind).at(task * P * D)
-            with b.when(copies.ne(0) & old.ne(cache)):
-                for i, span in b.vectors(0, past * D, kind):
-                    cache.store(old.load(i, span), i, span)
-                for i, span in b.vectors((past + S) * D, C * D, kind):
-                    cache.store(0.0, i, span)
+            copy_former(b, old, cache, (past * D, (past + S) * D, C * D), copies)
             source = b.buffer(1, F32).at(batch * from_batch + head * from_head)
             with b.loop(0, S) as row:
                 write_row(b, source.at(row * from_row), cache.at((past + row) * D), past + row, D, half, rotation)
+
+
+def copy_former(b: Kernel, old: Pointer, cache: Pointer, ends: tuple[Register, Register, Register], copies: Register) -> None:
+    """Copy rows of the past into the cache, and clear it behind the new ones, unless they lie there or it is not to be done.
+
+    `ends` are where the past ends, the new rows, and the cache, in elements.
+    """
+    past, new, end = ends
+    with b.when(copies.ne(0) & old.ne(cache)):
+        for i, span in b.vectors(0, past, cache.element):
+            cache.store(old.load(i, span), i, span)
+        for i, span in b.vectors(new, end, cache.element):
+            cache.store(0.0, i, span)
 
 
 def write_rotate(module: Module, symbol: str, rotation: Rotation) -> None:

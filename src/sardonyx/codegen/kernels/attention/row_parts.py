@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Address, Kernel, Module
-from sardonyx.codegen.emit.narrow import from_narrow
 from sardonyx.codegen.emit.types import F32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.float_words import float_word
 from sardonyx.codegen.kernels.attention.block_params import Strides
+from sardonyx.codegen.kernels.attention.codes import load_wide
 from sardonyx.codegen.kernels.attention.scores import AttentionShape, Masking
 from sardonyx.codegen.kernels.gemm_params import CHAIN
 from sardonyx.codegen.kernels.softmax import exp_of_difference
@@ -152,11 +152,6 @@ def inverse_of(b: Function, total: Register) -> Register:
     return 1.0 / b.select(total.eq(0), 1.0, total)
 
 
-def _wide(b: Function, x: Register) -> Register:
-    """Return keys or values as float32."""
-    return from_narrow(b, x) if x.type.is_narrow else x
-
-
 def write_scores(module: Module, symbol: str, shape: AttentionShape, kind: Type) -> Kernel:
     """Write exponentials of the scores of one query with the keys [begin, end), and m and l.
 
@@ -206,7 +201,7 @@ def _products(b: Kernel, q: Pointer, k: Pointer, places: Sequence[Register], D: 
     for d, span in _vectors(b, D):
         query = q.load(d, span)
         for key, total in zip(keys, sums, strict=True):
-            total.set(b.fma(_wide(b, key.load(d, span)), query, total.value))
+            total.set(b.fma(load_wide(b, key, d, span), query, total.value))
     columns = transpose_tile([total.value for total in sums])
     while len(columns) > 1:
         columns = [left + right for left, right in zip(columns[::2], columns[1::2], strict=True)]
@@ -252,8 +247,8 @@ def write_values(module: Module, symbol: str, height: int, kind: Type) -> Kernel
                 for total in sums:
                     total.set(b.const(F32.vector(lanes), 0.0))
                 with b.loop(first, b.min(first + CHAIN, end - begin)) as key:
-                    row = v.at(key * stride + column)
-                    values = [_wide(b, row.load(j * lanes, span)) for j, span in enumerate(spans)]
+                    row = v.at(key * stride)
+                    values = [load_wide(b, row, column + j * lanes, span) for j, span in enumerate(spans)]
                     for i in range(height):
                         weight = room.at(i * PIECE).load(key).splat(lanes)
                         for total, value in zip(sums[i * len(spans) : (i + 1) * len(spans)], values, strict=True):

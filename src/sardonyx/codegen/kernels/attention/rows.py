@@ -27,6 +27,7 @@ import math
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register
+from sardonyx.codegen.kernels.attention.codes import stored_elements
 from sardonyx.codegen.kernels.attention.row_parts import (
     GREATEST,
     PIECE,
@@ -78,6 +79,11 @@ class _Piece:
     def param(self, name: str) -> Register:
         return row_param(self.b, name)
 
+    def caches(self) -> tuple[tuple[int, Pointer, Register], tuple[int, Pointer, Register]]:
+        """Return the buffers of keys and values of former runs, where those of the head go, and elements of a row of each."""
+        sizes = [stored_elements(self.param(name), self.k.element) for name in ("D", "Dv")]
+        return (PAST_K, self.k, sizes[0]), (PAST_V, self.v, sizes[1])
+
     def seen_by(self, query: Register) -> tuple[Register, Register]:
         """Return the first key that a query sees, and the one after the last."""
         b = self.b
@@ -113,7 +119,7 @@ def write_row_attention(
         has_past: whether K and V are a cache, into which keys and values of former runs are copied first.
         names_rows: whether each batch says whose keys and values of former runs are its own; one that there was not is reported in
             the status word.
-        kind: the type of keys and values, float32 or one of 16 bits.
+        kind: the type of keys and values, float32, one of 16 bits, or that of codes.
     """
     scores = write_scores(module, f"{symbol}_scores", shape, kind)
     values = {height: write_values(module, f"{symbol}_values{height}", height, kind) for height in (ROWS, 1)}
@@ -159,13 +165,13 @@ def _stream_past(piece: _Piece, place: Register) -> _Piece:
     """Copy keys and values of former runs of the piece into the cache; returns the piece, to be read where it was if all are."""
     b = piece.b
     begin, streams = piece.number * PIECE, piece.param("streams").ne(0) & (piece.number * PIECE + PIECE <= piece.past)
-    former = []
-    for index, cache, size in ((PAST_K, piece.k, piece.param("D")), (PAST_V, piece.v, piece.param("Dv"))):
+    former, caches = [], piece.caches()
+    for index, cache, size in caches:
         former.append(b.buffer(index, cache.element).at(place * piece.param("P") * size))
         first = cache.at(begin * size).to(I64)
         streams = streams & former[-1].ne(cache) & (first & (b.lanes(cache.element) * cache.element.size_bytes - 1)).eq(0)
     with b.when(streams):
-        for source, cache, size in zip(former, (piece.k, piece.v), (piece.param("D"), piece.param("Dv")), strict=True):
+        for source, (_, cache, size) in zip(former, caches, strict=True):
             lanes = b.lanes(cache.element)
             with b.loop(begin * size, (begin + PIECE) * size, lanes) as i:
                 cache.stream(source.load(i, lanes), i)
@@ -185,7 +191,7 @@ def _copy_past(piece: _Piece, place: Register) -> None:
     begin = piece.number * PIECE
     end = b.min(begin + PIECE, piece.param("T"))
     kept, cleared = (b.max(b.min(row, end), begin) for row in (piece.past, piece.past + piece.param("N")))
-    for index, cache, size in ((PAST_K, piece.k, piece.param("D")), (PAST_V, piece.v, piece.param("Dv"))):
+    for index, cache, size in piece.caches():
         kind = cache.element
         source = b.buffer(index, kind).at(place * piece.param("P") * size)
         with b.when(source.ne(cache)):

@@ -26,6 +26,7 @@ from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.ops.views.attention import Attention
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group, Member
+from sardonyx.providers.cpu.kernels.attention_codes import CODE_BITS, wide_codes
 from sardonyx.providers.cpu.kernels.attention_few import Few, FewHeads, Rows, RowStrides, attend_few
 from sardonyx.providers.cpu.kernels.attention_mask import NO_WINDOW, Mask, check_mask, ends_of_keys, lower_mask, seen_mask
 from sardonyx.providers.cpu.kernels.attention_narrow import widened
@@ -352,8 +353,18 @@ def attend(low: Lowering, group: Group, call: AttentionSpec, operands: Sequence[
         attend_few(low, group, heads, operands, result, mask, few, call.require_fit)
     if not mask.is_always_by_rows:
         q, *cached = operands
-        wide = [(widened(low, buffer, mask.is_by_rows), strides) for buffer, strides in cached]
+        wide = [_widened(low, rows, mask) for rows in cached]
         _attend_many(low, group, call, [q, *wide], result, mask, few.sinks)
+
+
+def _widened(low: Lowering, rows: Rows, mask: Mask) -> Rows:
+    """Return rows of keys or values in float32, for many queries."""
+    buffer, strides = rows
+    if buffer.dtype in CODE_BITS:
+        buffer = wide_codes(low, buffer, mask.is_by_rows)
+        batch, head, row, _ = dense_strides(buffer.shape)
+        return buffer, (batch, head, row)
+    return widened(low, buffer, mask.is_by_rows), strides
 
 
 def _attend_many(

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, Type
+from sardonyx.codegen.kernels.attention.codes import stored_name
 from sardonyx.codegen.kernels.attention.row_parts import PIECE, RowAttentionParams, part_elements
 from sardonyx.codegen.kernels.attention.rows import FEW, write_join, write_row_attention
 from sardonyx.codegen.kernels.attention.scores import AttentionShape, Masking
@@ -64,7 +65,7 @@ class Few:
     former_batches: Dim = 0
     """How many batches there were in former runs, where `rows` names them."""
     kind: Type = F32
-    """The type of keys and values, float32 or one of 16 bits."""
+    """The type of keys and values: float32, one of 16 bits, or that of codes."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class RowAttentionKernel:
     def symbol(self, target: Target) -> str:
         """Return its name."""
         parts = "_lengths" * self.has_lengths + "_past" * self.has_past + "_rows" * self.names_rows
-        return f"attention_rows_{self.kind.name}_{self.shape.name}{parts}_{target.isa}"
+        return f"attention_rows_{stored_name(self.kind)}_{self.shape.name}{parts}_{target.isa}"
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""

@@ -24,6 +24,7 @@ from sardonyx.ops.views.attention import MicrosoftAttention
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.attention import AttentionSpec, Heads, attend, heads_of, rows_of
+from sardonyx.providers.cpu.kernels.attention_codes import CODE_BITS, append_codes, code_problem, scaled_rows, scales_of
 from sardonyx.providers.cpu.kernels.attention_few import Few, Rows
 from sardonyx.providers.cpu.kernels.attention_mask import NO_WINDOW, check_mask, lower_mask, seen_mask
 from sardonyx.providers.cpu.kernels.attention_narrow import KINDS, narrow, type_of, widened
@@ -35,8 +36,12 @@ from sardonyx.providers.cpu.strided import dense_strides
 
 _QUERY, _KEY, _VALUE, _PAST_KEY, _PAST_VALUE, _LENGTHS, _LONGEST, _COS, _SIN = range(9)
 """The inputs that are compiled with."""
-_BIAS, _SINK = 10, 11
-"""And two behind positions, which are not."""
+_BIAS, _SINK, _KEY_SCALE, _VALUE_SCALE = range(10, 14)
+"""And those behind positions, which are not."""
+
+_COMPILED = (_BIAS, _SINK, _KEY_SCALE, _VALUE_SCALE)
+_WAYS = ("k_quant_type", "v_quant_type")
+"""The attributes that say whether caches have a scale for all of them, or for each element of a head."""
 
 _ANY = -1
 """In place of how many keys a bias is for, where there is none."""
@@ -75,6 +80,8 @@ class GroupQuerySpec:
     """Whether queries, keys and values lie beside one another in rows of one tensor."""
     is_smooth: bool
     """Whether its softmax is smooth: as if there were one more score, 0."""
+    is_quantized: bool
+    """Whether the caches hold integers, of which scales make numbers."""
     equal: tuple[tuple[Dim, Dim], ...]
     """What must be equal, and is known to be only when sizes are."""
 
@@ -93,7 +100,12 @@ def claim(node: Node) -> GroupQuerySpec | str:
         return f"{q.count} query heads of {q.size} elements for {k.count} of keys and values of {k.size} and {v.size}"
     past, caches = node.input(_PAST_KEY), [shape_of(value) for value in node.outputs[1:3]]
     P: Dim = 0 if past is None else shape_of(past)[2]
-    equal = _pairs(node, q, (k, v), (q.batch, k.count, P, q.size))
+    is_quantized = past is not None and past.dtype in CODE_BITS
+    problem = _problem_of_codes(node, k.count, k.size) if is_quantized else None
+    if problem is not None:
+        return problem
+    stored = q.size if past is None or past.dtype is not DataType.UINT8 else q.size // 2
+    equal = _pairs(node, q, (k, v), (q.batch, k.count, P, stored))
     known = next((pair for pair in equal if isinstance(pair[0], int) and isinstance(pair[1], int)), None)
     if known is not None:
         return f"dimensions that do not fit, {known[0]} and {known[1]}: of queries, keys and values, caches, or lengths"
@@ -114,7 +126,8 @@ def claim(node: Node) -> GroupQuerySpec | str:
     window = window if window > 0 else NO_WINDOW
     types = kinds[0], kinds[1]
     is_smooth = node.integer("smooth_softmax", -1) == 1
-    return GroupQuerySpec(q, k, v, P, caches[0][2], half, rotation, window, scale, softcap, types, is_packed, is_smooth, equal)
+    ways = is_packed, is_smooth, is_quantized
+    return GroupQuerySpec(q, k, v, P, caches[0][2], half, rotation, window, scale, softcap, types, *ways, equal)
 
 
 def _heads(node: Node, heads: int, key_heads: int) -> Sequence[Heads | None]:
@@ -137,32 +150,43 @@ def _problem_of(node: Node) -> str | None:
         return "queries or lengths are left out"
     if (node.input(_KEY) is None) != (node.input(_VALUE) is None):
         return "it has keys without values, or values without keys"
-    if any(node.input(index) is not None for index in range(_SIN + 1, len(node.inputs)) if index not in (_BIAS, _SINK)):
-        return "positions, scales of caches or norms of rows"
+    if any(node.input(index) is not None for index in range(_SIN + 1, len(node.inputs)) if index not in _COMPILED):
+        return "positions, or norms of rows"
     sinks = node.input(_SINK)
     if sinks is not None and sinks.shape != (MicrosoftAttention.of(node).heads,):
         return f"sinks of shape {sinks.shape}, which are to be one for each head"
     if (node.input(_PAST_KEY) is None) != (node.input(_PAST_VALUE) is None):
         return "it has keys of former runs without values, or values without keys"
-    off = {"causal": 1, "qk_output": 0, "sliding_window_cache": 0, "kv_cache_bit_width": 0}
+    off = {"causal": 1, "qk_output": 0, "sliding_window_cache": 0}
     odd = next((name for name, value in off.items() if node.integer(name, value) != value), None)
     if odd is not None or node.number("softcap", 0.0) < 0:
         return f"{odd or 'softcap'} is set"
-    read = [
-        node.inputs[index]
-        for index in (_QUERY, _KEY, _VALUE, _PAST_KEY, _PAST_VALUE, _COS, _SIN, _SINK)
-        if node.input(index) is not None
-    ]
+    read = [node.input(index) for index in (_QUERY, _KEY, _VALUE, _COS, _SIN, _SINK)]
     kind = node.outputs[0].dtype
-    other = next((value.dtype for value in (*read, *node.outputs) if value and value.dtype is not kind), None)
+    other = next((value.dtype for value in read if value is not None and value.dtype is not kind), None)
     if kind not in KINDS or other is not None:
         return f"attention of elements of type {kind if kind not in KINDS else other}"
+    caches = {value.dtype for value in (node.input(_PAST_KEY), node.input(_PAST_VALUE), *node.outputs[1:3]) if value is not None}
+    if len(caches) > 1 or not caches <= {kind, *CODE_BITS}:
+        return f"caches of type {', '.join(sorted(map(str, caches)))}"
+    ways = [node.text(way, "NONE") for way in _WAYS]
+    if caches == {kind} and ways != ["NONE", "NONE"]:
+        return f"caches of type {kind} that are quantized, {' and '.join(ways)}"
     if len(node.outputs) < 3 or any(len(shape_of(value)) != 4 for value in node.outputs[1:3]):
         return "the caches are not asked for"
     if len(node.outputs) > 3 and node.outputs[3].use_count:
         return "its scores are asked for"
     pasts = [shape_of(given(node.inputs[index])) for index in (_PAST_KEY, _PAST_VALUE) if node.input(index) is not None]
     return "caches of other ranks than four" if any(len(shape) != 4 for shape in pasts) else None
+
+
+def _problem_of_codes(node: Node, heads: int, size: int) -> str | None:
+    """Return why quantized caches cannot be compiled, None where they can."""
+    pasts = [(_PAST_KEY, _KEY_SCALE, _WAYS[0]), (_PAST_VALUE, _VALUE_SCALE, _WAYS[1])]
+    problems = [
+        code_problem(node, node.input(scale), given(node.inputs[past]), way, heads * size, size) for past, scale, way in pasts
+    ]
+    return problems[0] or problems[1]
 
 
 def _problem_of_bias(node: Node, scores: Shape) -> str | None:
@@ -248,22 +272,37 @@ def lower(low: Lowering, group: Group, spec: GroupQuerySpec) -> None:
     kind = type_of(result)
     wide = result if kind == F32 else low.temporary(DataType.FLOAT, result.shape)
     operands = [_queries(low, group, spec, lengths), keys, values]
+    rows = wide, q.strides(dense_strides(wide.shape))
+    if spec.is_quantized:
+        operands[0], rows = (
+            _with_scales(low, group, spec, _KEY_SCALE, operands[0]),
+            (low.temporary(DataType.FLOAT, wide.shape), rows[1]),
+        )
     pasts = [group.node.input(place) for place in (_PAST_KEY, _PAST_VALUE)]
     former = None if pasts[0] is None or pasts[1] is None else (low.of(pasts[0]), low.of(pasts[1]))
     scores = q.batch, q.count, q.rows, spec.C
     bias = lower_mask(low, group.node.input(_BIAS), scores, is_packed=True, may_be_short=True)
-    few = Few(True, 0, former, spec.P, q.rows, lengths, spec.window, _sinks(low, group.node, spec), kind=kind)
-    attend(
-        low,
-        group,
-        call,
-        operands,
-        (wide, q.strides(dense_strides(wide.shape))),
-        seen_mask(low, group, scores, spec.window, lengths, bias),
-        few,
-    )
+    few = Few(True, 0, former, spec.P, q.rows, lengths, spec.window, _sinks(low, group.node, spec), kind=type_of(keys[0]))
+    attend(low, group, call, operands, rows, seen_mask(low, group, scores, spec.window, lengths, bias), few)
+    if spec.is_quantized:
+        _multiply(low, group, spec, _VALUE_SCALE, rows, wide)
     if wide is not result:
         narrow(low, wide, result)
+
+
+def _with_scales(low: Lowering, group: Group, spec: GroupQuerySpec, place: int, rows: Rows) -> Rows:
+    """Return queries times the scales of keys, by which their products with integers are those with numbers."""
+    q = spec.q
+    result = low.temporary(DataType.FLOAT, (q.batch, q.rows, q.count * q.size))
+    _multiply(low, group, spec, place, rows, result)
+    return result, q.strides(dense_strides(result.shape))
+
+
+def _multiply(low: Lowering, group: Group, spec: GroupQuerySpec, place: int, rows: Rows, result: Buffer) -> None:
+    """Add the step that multiplies rows of queries, or of the result, by the scales of a cache."""
+    q, M = spec.q, spec.k.count
+    scales = scales_of(low, given(group.node.inputs[place]), M * q.size)
+    scaled_rows(low, group, rows, scales, result, (q.count, M), (q.batch, q.rows, q.size))
 
 
 def _sinks(low: Lowering, node: Node, spec: GroupQuerySpec) -> tuple[Buffer, ...]:
@@ -296,8 +335,10 @@ def _lengths(low: Lowering, group: Group, spec: GroupQuerySpec) -> Buffer:
 def _appended(low: Lowering, group: Group, spec: GroupQuerySpec, place: int, lengths: Buffer) -> Rows:
     """Return the cache of keys or values, with the new rows in it; few queries copy the past as they read it."""
     node, heads = group.node, spec.k
-    rows, strides = _rows(low, node, spec, place)
     past, cache = node.input(_PAST_KEY - _KEY + place), low.result(node.outputs[place])
+    if spec.is_quantized:
+        return _quantized(low, group, spec, place, lengths, cache)
+    rows, strides = _rows(low, node, spec, place)
     buffers = [rows if past is None else low.of(past), rows, *_angles(low, node, spec, lengths), lengths, cache]
     symbol = low.kernel(RowsOfHeadsKernel(spec.rotation, type_of(cache)))
     numbers = (heads.count, heads.rows, spec.P, spec.C, heads.size, spec.half, *strides)
@@ -307,6 +348,19 @@ def _appended(low: Lowering, group: Group, spec: GroupQuerySpec, place: int, len
         return [*(sizes(number) for number in numbers), int(copies)], sizes(heads.batch) * heads.count
 
     low.step(group, symbol, buffers, writes=[5], plan=plan, shares=[] if past is None else [(0, 5)])
+    batch, head, row, _ = dense_strides(cache.shape)
+    return cache, (batch, head, row)
+
+
+def _quantized(low: Lowering, group: Group, spec: GroupQuerySpec, place: int, lengths: Buffer, cache: Buffer) -> Rows:
+    """Return the cache of keys or values, with the new rows in it as integers."""
+    node, heads = group.node, spec.k
+    rows, strides = _rotated(low, group, spec, place, lengths)
+    scale = given(node.inputs[_KEY_SCALE - _KEY + place])
+    past = low.of(given(node.inputs[_PAST_KEY - _KEY + place]))
+    buffers = [past, rows, scales_of(low, scale, heads.count * heads.size), lengths, cache]
+    numbers = (heads.count, heads.rows, spec.P, spec.C, heads.size, *strides)
+    append_codes(low, group, buffers, numbers, heads.batch, lambda sizes: sizes(heads.rows) > FEW)
     batch, head, row, _ = dense_strides(cache.shape)
     return cache, (batch, head, row)
 
@@ -329,8 +383,13 @@ def _rows(low: Lowering, node: Node, spec: GroupQuerySpec, place: int) -> Rows:
 
 def _queries(low: Lowering, group: Group, spec: GroupQuerySpec, lengths: Buffer) -> Rows:
     """Return the queries, rotated where they are to be."""
-    heads = spec.q
-    rows, strides = _rows(low, group.node, spec, _QUERY)
+    return _rotated(low, group, spec, _QUERY, lengths)
+
+
+def _rotated(low: Lowering, group: Group, spec: GroupQuerySpec, place: int, lengths: Buffer) -> Rows:
+    """Return queries, new keys or new values, rotated where they are to be."""
+    heads = spec.q if place == _QUERY else spec.k
+    rows, strides = _rows(low, group.node, spec, place)
     if spec.rotation is Rotation.NONE:
         return rows, strides
     rotated = low.temporary(DataType.FLOAT, (heads.batch, heads.rows, heads.count * heads.size))
