@@ -30,7 +30,7 @@ __all__ = ["NARROW", "Widening", "widen"]
 NARROW = (DataType.FLOAT16, DataType.BFLOAT16)
 """The types that are widened to float32."""
 
-_TYPED_BY_ATTRIBUTE = ("dtype", "output_dtype", "to")
+_TYPED_BY_ATTRIBUTE = ("dtype", "output_datatype", "output_dtype", "to")
 _EXCLUDED = frozenset(("Bernoulli", "BitCast", "Cast", "CastLike", "Multinomial", "RandomNormalLike", "RandomUniformLike"))
 _LOOKUPS = frozenset(("Gather", "GatherElements", "GatherND"))
 _APPENDING = frozenset(("Attention", "Concat", "GroupQueryAttention"))

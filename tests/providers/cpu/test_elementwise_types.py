@@ -215,9 +215,12 @@ def _cast_to(kind: str) -> str:
     return f"Cast(x) {{to={int(DataType[kind.upper()])}}}"
 
 
-def test_a_cast_that_would_round_twice_is_declined() -> None:
-    """float64 to float16 has no way that rounds once."""
-    assert declined("graph(x: double[N]) -> (y) { y = Cast(x) {to=10} }") == ["double is not converted to float16"]
+def test_a_cast_from_float64_to_float16_rounds_once() -> None:
+    """Between two float16, just above or below the middle of them; beyond the largest; denormal; no number."""
+    middle = np.arange(1, 200) / 1024 + 1 + 1 / 2048
+    x = np.concatenate([middle, middle + 1e-12, middle - 1e-12, [65519.999999, 65520.0, 1e300, np.inf, np.nan, 2e-8, 3e-8, 1e-300]])
+    body, feeds = "graph(x: double[N]) -> (y) { y = Cast(x) {to=10} }", {"x": np.concatenate([x, -x, [0.0, -0.0]])}
+    _assert_same(cpu_session(body).run(None, feeds), reference(body, feeds), [body])
 
 
 @pytest.mark.parametrize("kind", FLOATS)
@@ -232,11 +235,26 @@ def test_powers_that_are_constant(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind in INTEGERS if _takes("Pow", kind)])
 def test_small_powers_of_integers_wrap_around(kind: str) -> None:
-    """As multiplication does; other powers are left to others."""
+    """As multiplication does."""
     for number in (1, 2, 3, 4):
         body = f"graph(x: {kind}[N]) -> (y) {{ c: {kind}[] = {number} y = Pow(x, c) }}"
         _assert_same(cpu_session(body).run(None, {"x": _samples(kind)}), reference(body, {"x": _samples(kind)}), [body])
-    assert declined(f"graph(x: {kind}[N], z: {kind}[N]) -> (y) {{ y = Pow(x, z) }}")
+
+
+@pytest.mark.parametrize("other", ["int32", "int64", "uint8", "uint64", "int16"])
+@pytest.mark.parametrize("kind", [kind for kind in INTEGERS if _takes("Pow", kind)])
+def test_computed_powers_of_integers(kind: str, other: str) -> None:
+    """Whole ones wrap around, negative ones are truncated reciprocals."""
+    least = 0 if other.startswith("u") else -3
+    x, z = np.meshgrid(np.array([-7, -2, -1, 0, 1, 2, 3, 46341], _type(kind)), np.arange(least, 70).astype(_type(other)))
+    _compare(f"x: {kind}[M, N], z: {other}[M, N]", ["Pow(x, z)"], {"x": x.copy(), "z": z.copy()})
+
+
+@pytest.mark.parametrize("kind", [kind for kind in INTEGERS if _takes("Pow", kind)])
+def test_fractional_powers_of_integers_are_truncated(kind: str) -> None:
+    """Computed in float64."""
+    feeds = {"x": np.array([10, 4, 27, 2, 0, 1], _type(kind)), "z": np.array([0.5, 0.5, 1 / 3, 10, 2, -1], np.float32)}
+    _compare(f"x: {kind}[N], z: float[N]", ["Pow(x, z)"], feeds)
 
 
 @pytest.mark.parametrize("other", ["double", "int64", "int32", "float16"])

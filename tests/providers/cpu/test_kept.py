@@ -21,6 +21,7 @@ from sardonyx.providers.cpu.loop_program import LoopProgram
 from sardonyx.providers.cpu.planning import plan_step
 from sardonyx.providers.cpu.precision import Precision
 from sardonyx.providers.cpu.program import CpuProgram
+from sardonyx.providers.cpu.sized_program import SizedProgram
 from sardonyx.providers.cpu.sizes import Sizes
 
 _MODELS = {
@@ -162,6 +163,22 @@ def test_a_loop_of_open_length_is_kept(body: str) -> None:
 def _run(program: LoopProgram, inputs: list[Any]) -> Any:
     bound = program.bind(tuple([array.shape for array in inputs]))
     return program.run(bound, inputs, (), None)
+
+
+@pytest.mark.parametrize("start", ["a: int64[] = 2", ""])
+def test_a_node_whose_size_elements_say_is_kept(start: str) -> None:
+    """With what it reads of its inputs, and constants among these."""
+    inputs = "n: int64[]" if start else "a: int64[], n: int64[]"
+    body = f"graph({inputs}) -> (y) {{ {start} c: int64[] = 3 y = Range(a, n, c) }}"
+    (step,) = cpu_session(body)._runner.built.plans[0].steps  # type: ignore[attr-defined]
+    first = step.program
+    assert isinstance(first, SizedProgram)
+    second = restore_program(_kept(first), host_target(None), 1)
+    assert isinstance(second, SizedProgram)
+    for limit in (9, 0, 1000):
+        inputs_now = [{"a": np.array(2), "n": np.array(limit)}[name] for name, _ in first.program.inputs]
+        (found,) = second.run(second.bind(()), inputs_now, (), None)
+        np.testing.assert_array_equal(found, np.arange(2, limit, 3))
 
 
 def test_denormal_numbers_are_taken_as_the_session_says() -> None:

@@ -8,11 +8,12 @@ from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.division import refined_quotient
 from sardonyx.codegen.emit.expr import PRIMITIVES, ElementExpr, NumberedPrimitive, number
+from sardonyx.codegen.emit.integer_power import integer_power
 from sardonyx.codegen.emit.module import Kernel
-from sardonyx.codegen.emit.narrow import from_narrow, to_narrow
+from sardonyx.codegen.emit.narrow import from_narrow, rounded_to_odd, to_narrow
 from sardonyx.codegen.emit.remainders import float_remainder, integer_quotient
 from sardonyx.codegen.emit.saturate import round_clipped
-from sardonyx.codegen.emit.types import F32, I32, Kind, Type
+from sardonyx.codegen.emit.types import F16, F32, F64, I32, Kind, Type
 from sardonyx.codegen.emit.values import Register
 
 __all__ = ["PRINTERS", "write_expressions", "write_invariants"]
@@ -106,7 +107,7 @@ def _cast(b: Function, x: Register, kind: Type) -> Register:
     if x.type.is_narrow:
         return _cast(b, from_narrow(b, x), kind)
     if kind.is_narrow:
-        return to_narrow(b, x.to(F32), kind)
+        return to_narrow(b, rounded_to_odd(b, x) if kind == F16 and x.type.scalar == F64 else x.to(F32), kind)
     if x.type.is_float and kind.is_integer and kind.bits < 32:
         return x.to(I32).to(kind)
     return x.to(kind)
@@ -191,7 +192,7 @@ PRINTERS: Mapping[str, Callable[..., Register]] = {
     "neg": lambda b, x: -x,
     "not": lambda b, x: ~x,
     "or": lambda b, x, y: x | y,
-    "power": mathlib.power,
+    "power": lambda b, x, y: mathlib.power(b, x, y) if x.type.is_float else integer_power(b, x, y),
     "quotient": refined_quotient,
     "remainder": _remainder,
     "round": lambda b, x: b.round_even(x) if x.type.is_float else x,

@@ -11,10 +11,10 @@ for 0.
 from __future__ import annotations
 
 from sardonyx.codegen.emit.builder import Function
-from sardonyx.codegen.emit.types import BF16, F16, F32, U16, U32, Kind, Type
+from sardonyx.codegen.emit.types import BF16, F16, F32, F64, U16, U32, Kind, Type
 from sardonyx.codegen.emit.values import Register
 
-__all__ = ["from_narrow", "to_narrow"]
+__all__ = ["from_narrow", "rounded_to_odd", "to_narrow"]
 
 _HALF = Type("half", 16, Kind.FLOAT)
 """LLVM's float16, for the two instructions that convert it."""
@@ -32,6 +32,17 @@ def to_narrow(b: Function, x: Register, kind: Type) -> Register:
     if kind == BF16:
         return _to_bfloat(b, x.bits_as(U32)).to(U16).bits_as(BF16)
     return (x.to(_HALF) if b.target.has_half else _to_half(b, x).to(U16)).bits_as(F16)
+
+
+def rounded_to_odd(b: Function, x: Register) -> Register:
+    """Return a float64 as float32, of the two around it the one that is odd: rounded to float16 it is as if rounded once.
+
+    Source: Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008.
+    """
+    near = x.to(F32)
+    wide, bits = near.to(F64), near.bits_as(U32)
+    below = bits - b.select(b.abs(wide) > b.abs(x), bits.like(1), bits.like(0))
+    return b.select(wide.eq(x) | b.is_nan(x), bits, below | 1).bits_as(F32)
 
 
 def _from_half(b: Function, bits: Register) -> Register:

@@ -15,8 +15,12 @@ __all__: list[str] = []
 
 def _one(fact: Fact | None) -> Dim:
     """Return the dimension that a scalar input holds."""
-    found = (dims_of(fact) or [None])[0]
+    found = _given(fact)
     return anonymous() if found is None else found
+
+
+def _given(fact: Fact | None) -> Dim | None:
+    return (dims_of(fact) or [None])[0]
 
 
 @shape_function("BlackmanWindow", "HammingWindow", "HannWindow")
@@ -28,7 +32,9 @@ def window(call: ShapeCall, size: Fact, *, output_datatype: int = 1) -> Fact:
 @shape_function("MelWeightMatrix")
 def mel_weight_matrix(call: ShapeCall, bins: Fact, dft_length: Fact, *others: Fact | None, output_datatype: int = 1) -> Fact:
     """Return (dft_length / 2 + 1, bins)."""
-    return tensor(element_type(output_datatype, "output_datatype"), (_one(dft_length) // 2 + 1, _one(bins)))
+    length = _given(dft_length)
+    rows = anonymous() if length is None else length // 2 + 1
+    return tensor(element_type(output_datatype, "output_datatype"), (rows, _one(bins)))
 
 
 @shape_function("DFT", since=20)

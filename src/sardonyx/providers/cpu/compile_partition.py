@@ -1,4 +1,8 @@
-"""From a partition to the program of its kind: plain steps, or a Loop whose scan outputs are as long as only the run shows."""
+"""From a partition to the program of its kind.
+
+That is plain steps, a Loop whose scan outputs are as long as only the run shows, or a node whose output's size elements of its
+inputs say.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +19,14 @@ from sardonyx.providers.cpu.program import CpuProgram
 
 if TYPE_CHECKING:
     from sardonyx.providers.cpu.loop_program import LoopProgram
+    from sardonyx.providers.cpu.sized_program import SizedProgram
 
 __all__ = ["compile_partition"]
 
 
 def compile_partition(
     partition: Partition, target: Target, threads: int, precision: Precision, *, flush: bool
-) -> CpuProgram | LoopProgram:
+) -> CpuProgram | LoopProgram | SizedProgram:
     """Lower a partition to steps and compile the kernels that they need.
 
     Args:
@@ -41,4 +46,13 @@ def compile_partition(
             return make_loop_program(partition, low, lengths, driver_for(target), flush=flush)
     program = make_program(partition, low, lower_partition(low, partition), driver_for(target))
     program.flushes_denormals = flush
-    return program
+    return program if not partition.units[0].alone else _sized(partition, program)
+
+
+def _sized(partition: Partition, program: CpuProgram) -> CpuProgram | SizedProgram:
+    with without_fork():
+        from sardonyx.providers.cpu.sized_program import SizedProgram  # which few sessions need
+        from sardonyx.providers.cpu.value_sizes import value_sizes
+
+    sizes = value_sizes(partition)
+    return program if sizes is None else SizedProgram(program, sizes)

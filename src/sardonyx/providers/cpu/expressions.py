@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument, constant, number
-from sardonyx.codegen.emit.types import BOOL, F16, F32, F64, Kind, Type, of_dtype
+from sardonyx.codegen.emit.types import BOOL, F32, F64, Kind, Type, of_dtype
 from sardonyx.codegen.target import Target
 from sardonyx.digests import sha256
 from sardonyx.dtypes import DataType
@@ -191,7 +191,7 @@ def _or_limit(limit: ElementExpr | None, largest: float | None, sign: int) -> El
 
 def _cast(node: Node, operands: Operands) -> ElementExpr:
     kind, x = element_type(node.outputs[0].dtype), _given(operands, 0)
-    if kind is None or (kind == F16 and x.type == F64):
+    if kind is None:
         raise TypeError(f"{x.type.name} is not converted to {node.outputs[0].dtype}")
     return x.to(kind)
 
@@ -245,15 +245,25 @@ def _is_infinite(node: Node, operands: Operands) -> ElementExpr:
 
 
 def _pow(node: Node, operands: Operands) -> ElementExpr:
-    """Raise to a power; small whole powers are multiplied out; a power of another type than the base is taken in float64."""
+    """Raise to a power; small whole powers are multiplied out; one of another type than the base is taken in a type for both."""
     base, power, number = _given(operands, 0), _given(operands, 1), scalar_of(node, 1)
     if number in _SMALL_POWERS and (base.type.is_float or power.type.is_integer):
         return functools.reduce(ElementExpr.__mul__, [base] * int(number))
-    if not base.type.is_float:
-        raise TypeError("integers to a power that is no small constant")
+    if not base.type.is_float and power.type.is_integer:
+        return _integer_power(base, power)
     if power.type == base.type:
         return OPERATORS["power"](base, power if number is None else number)
     return ElementExpr("power", F64, (base.to(F64), power.to(F64))).to(base.type)
+
+
+def _integer_power(base: ElementExpr, power: ElementExpr) -> ElementExpr:
+    """Compute in the wider type, with the power's sign; 0 to a negative power is the least integer of the base."""
+    wide = power.type if power.type.bits >= base.type.bits else Type(base.type.element, base.type.bits, power.type.kind)
+    found = ElementExpr("power", wide, (base.to(wide), power.to(wide))).to(base.type)
+    if wide.bits == base.type.bits or wide.kind is Kind.UNSIGNED:
+        return found
+    least = constant(-(2 ** (base.type.bits - 1)), base.type)
+    return OPERATORS["select"](base.eq(0) & (power < 0), least, found)
 
 
 def _selu(node: Node, operands: Operands) -> ElementExpr:

@@ -18,6 +18,7 @@ from sardonyx.providers.cpu.claims import Claimed, NodeClaim, claim_node, find_c
 from sardonyx.providers.cpu.operands import given
 from sardonyx.providers.cpu.size_claims import Elements, SizesClaim, symbols_of
 from sardonyx.providers.cpu.size_values import size_values
+from sardonyx.providers.cpu.value_sizes import says_sizes
 
 __all__ = ["claim_again", "claim_nodes", "noted_sizes"]
 
@@ -101,10 +102,10 @@ def _claim(node: Node, witnesses: Mapping[str, Value], *, layout_follows: bool) 
     results = () if found.is_counted or capacities else node.outputs
     known = _symbols((*node.inputs, *_values_in(node.subgraphs), *results))
     names = [name for name in (*known, *getattr(found.spec, "symbols", ())) if name not in capacities]
-    missing = next((name for name in names if name not in witnesses or witnesses[name].producer is node), None)
-    if missing is not None:
-        return f"the size {missing} is known only when the model runs"
-    reads = tuple(dict.fromkeys(witnesses[name] for name in names))
+    missing = [name for name in names if name not in witnesses or witnesses[name].producer is node]
+    if missing and (converts or not says_sizes(node, missing)):
+        return f"the size {missing[0]} is known only when the model runs"
+    reads = tuple(dict.fromkeys(witnesses[name] for name in names if name not in missing))
     if not converts:
         return NodeClaim(
             (node,),
@@ -113,7 +114,7 @@ def _claim(node: Node, witnesses: Mapping[str, Value], *, layout_follows: bool) 
             ends=found.is_counted,
             claimed=found,
             owns_bodies=bool(node.subgraphs),
-            alone=bool(capacities),
+            alone=bool(capacities or missing),
         )
     if any(value.use_count for value in node.outputs[1:]):
         return f"{node.op_type} with more than one output is not converted to NHWC"

@@ -6,7 +6,7 @@ The data has the machine code of kernels and a binding for the sizes of the mode
 session runs at once. Behind these are buffers by number and steps with the numbers of theirs, which are made when they are needed:
 for other sizes, for reports and for errors. The arrays are constants, packed weights first. What a step's plan returns where each
 open size is 1 is in the data, and recipes for others; where no recipe holds, the plan itself is read. A Loop whose scan outputs are
-as long as only the run shows has what it knows of itself beside these.
+as long as only the run shows, and a node whose size elements of its inputs say, have what they know of themselves beside these.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ from sardonyx.providers.cpu.storage import Home, Storage
 
 if TYPE_CHECKING:
     from sardonyx.providers.cpu.loop_program import LoopProgram, OpenLoop
+    from sardonyx.providers.cpu.sized_program import SizedProgram
+    from sardonyx.providers.cpu.value_sizes import ValueSizes
 
 __all__ = ["keep_program", "restore_program"]
 
@@ -47,7 +49,7 @@ _T = TypeVar("_T")
 _DTYPES = {int(dtype): dtype for dtype in DataType}
 
 
-def keep_program(given: CpuProgram | LoopProgram, target: Target, precision: Precision) -> KeptProgram:
+def keep_program(given: CpuProgram | LoopProgram | SizedProgram, target: Target, precision: Precision) -> KeptProgram:
     """Return what a program is made of.
 
     Args:
@@ -58,13 +60,15 @@ def keep_program(given: CpuProgram | LoopProgram, target: Target, precision: Pre
     Raises:
         NotKept: it has something that cannot be kept, or the cache lacks the machine code of a kernel.
     """
-    program, loop = (given, None) if isinstance(given, CpuProgram) else (given.program, given.loop)
+    program = given if isinstance(given, CpuProgram) else given.program
+    loop: OpenLoop | None = getattr(given, "loop", None)
+    sizes: ValueSizes | None = getattr(given, "sizes", None)
     storage, inputs, outputs = program.storage, program.inputs, program.outputs
     objects = library_for(target).objects(dict.fromkeys(step.symbol for step in storage.steps))
     if objects is None:
         raise NotKept("the machine code of a kernel is not in the cache")
     shown = solvable_symbols([shape for _, shape in inputs])
-    names = tuple(sorted(shown if loop is None else {*shown, *loop.capacities}))
+    names = tuple(sorted({*shown, *(() if loop is None else loop.capacities), *(() if sizes is None else sizes.symbols)}))
     writer = _Writer(storage, program.packs, names)
     read = [buffer for buffer, (home, _) in storage.homes.items() if home is Home.INPUT]
     later = (tuple(map(writer.buffer, read)), tuple(map(writer.buffer, outputs)), writer.steps, tuple(writer.buffers))
@@ -79,13 +83,16 @@ def keep_program(given: CpuProgram | LoopProgram, target: Target, precision: Pre
         len(program.packs),
         names,
         None if loop is None else _plain_loop(loop),
+        None if sizes is None else _plain_sizes(sizes, writer),
         plan_ready(program.planner, dict.fromkeys(names, 1), writer.array),
         marshal.dumps(later),
     )
     return KeptProgram(plain, writer.arrays)
 
 
-def restore_program(kept: KeptProgram, target: Target, threads: int, *, flush: bool = False) -> CpuProgram | LoopProgram:
+def restore_program(
+    kept: KeptProgram, target: Target, threads: int, *, flush: bool = False
+) -> CpuProgram | LoopProgram | SizedProgram:
     """Return the program that was kept, for the same target and number of threads; with `flush` denormal numbers are zero.
 
     It is put into memory when it is first bound, and its steps are made when somebody asks for them, or for sizes that it is not
@@ -94,7 +101,7 @@ def restore_program(kept: KeptProgram, target: Target, threads: int, *, flush: b
     Raises:
         LookupError, TypeError, ValueError: it is not as it was written.
     """
-    code, objects, declared, about, precisions, not_zero, precision, packs, names, loop, ready, later = kept.plain
+    code, objects, declared, about, precisions, not_zero, precision, packs, names, loop, values, ready, later = kept.plain
     count, is_counted, shares = about
     plain, arrays = PlainReader(_no_tensor), kept.arrays
     shapes = [_shape(plain, shape) for _, shape in declared]
@@ -120,6 +127,8 @@ def restore_program(kept: KeptProgram, target: Target, threads: int, *, flush: b
         zeros,
     )
     program.lies_in_one_block, program.flushes_denormals, program.precisions = True, flush, precisions
+    if values is not None:
+        return _sized_program(program, plain, arrays, *values)
     return program if loop is None else _loop_program(program, plain, *loop)
 
 
@@ -150,6 +159,24 @@ def _loop_program(
     most = np.array(trips, np.int64) if isinstance(trips, tuple) else trips
     names = frozenset(str(_dim(plain, name)) for name in capacities)
     return LoopProgram(program, OpenLoop(place, most, is_exact, names, frozenset(stacked), dict(dims)))
+
+
+def _plain_sizes(sizes: ValueSizes, writer: _Writer) -> Plain:
+    given = tuple(
+        item if item is None or isinstance(item, int) else (writer.array(np.ascontiguousarray(item)),) for item in sizes.given
+    )
+    return sizes.op_type, sizes.where, given, writer.shape(sizes.shape)
+
+
+def _sized_program(
+    program: CpuProgram, plain: PlainReader, arrays: Sequence[Array], op_type: str, where: str, given: Plain, shape: Plain
+) -> SizedProgram:
+    with without_fork():
+        from sardonyx.providers.cpu.sized_program import SizedProgram  # which few sessions need
+        from sardonyx.providers.cpu.value_sizes import ValueSizes
+
+    found = tuple([arrays[item[0]] if isinstance(item, tuple) else item for item in given])
+    return SizedProgram(program, ValueSizes(op_type, where, found, _shape(plain, shape)))
 
 
 class _Writer:

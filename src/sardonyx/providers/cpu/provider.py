@@ -37,6 +37,7 @@ from sardonyx.trace import event
 if TYPE_CHECKING:
     from sardonyx.providers.cpu.loop_program import LoopProgram
     from sardonyx.providers.cpu.size_claims import Elements
+    from sardonyx.providers.cpu.sized_program import SizedProgram
 
 __all__ = ["NAME", "OPTIONS", "CpuProvider", "create"]
 
@@ -106,7 +107,7 @@ class CpuProvider:
 
         return claim_nodes(view, prefers_nhwc=self.preferred_layout is Layout.NHWC)
 
-    def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CpuProgram | LoopProgram:
+    def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CpuProgram | LoopProgram | SizedProgram:
         """Lower the partition to steps and compile the kernels that they need."""
         with without_fork():
             from sardonyx.providers.cpu.compile_partition import compile_partition  # as `claim_nodes`
@@ -126,13 +127,12 @@ class CpuProvider:
     def save(self, partition: Partition, program: Program) -> bytes | None:
         """Return the bytes of a partition that was compiled; it is lowered anew, with the weights that `program` has packed.
 
-        A loop whose scan outputs have lengths that only the run shows is not kept.
+        A node with outputs whose sizes the run reads, or shows, is not kept.
         """
         with without_fork():
             from sardonyx.providers.cpu.context import save_program  # which few sessions need
-            from sardonyx.providers.cpu.loop_program import LoopProgram
 
-        if isinstance(program, LoopProgram):
+        if not isinstance(program, CpuProgram):
             return None
         return save_program(self._target, self._threads, partition, _packs_of(program), precision=self._precision)
 
@@ -147,9 +147,8 @@ class CpuProvider:
         """Return what `save` returns, with weights as they are: they are packed whenever it is loaded."""
         with without_fork():
             from sardonyx.providers.cpu.context import save_program  # which few sessions need
-            from sardonyx.providers.cpu.loop_program import LoopProgram
 
-        if isinstance(program, LoopProgram):
+        if not isinstance(program, CpuProgram):
             return None
         packs = _packs_of(program)
         return save_program(self._target, self._threads, partition, packs, packed=False, precision=self._precision)
@@ -190,8 +189,9 @@ class CpuProvider:
         """Return what a program of this provider is made of, for later processes; None where that cannot be kept."""
         with without_fork():
             from sardonyx.providers.cpu.loop_program import LoopProgram  # as `claim_nodes`
+            from sardonyx.providers.cpu.sized_program import SizedProgram
 
-        if not isinstance(program, (CpuProgram, LoopProgram)) or config.guards_memory():
+        if not isinstance(program, (CpuProgram, LoopProgram, SizedProgram)) or config.guards_memory():
             return None
         try:
             return keep_program(program, self._target, self._precision)
@@ -199,7 +199,7 @@ class CpuProvider:
             event("cpu.not_kept", detail=str(error))
             return None
 
-    def restore(self, kept: KeptProgram) -> CpuProgram | LoopProgram:
+    def restore(self, kept: KeptProgram) -> CpuProgram | LoopProgram | SizedProgram:
         """Return the program that was kept by a provider of the same `decision_key`; raises as `restore_program` does."""
         return restore_program(kept, self._target, self._threads, flush=self._flushes_denormals)
 

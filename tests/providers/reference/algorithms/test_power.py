@@ -41,6 +41,12 @@ def test_integers_of_negative_powers_truncate():
     np.testing.assert_array_equal(power(np.array([2, 1, -1]), np.array([-1, -1, -3])), [0, 1, -1])
 
 
+def test_a_negative_power_leaves_the_others_exact():
+    """Beside it, 3 to the 39th has all its digits, and 0 to the -1st is the least integer."""
+    y = power(np.array([3, 0, -1]), np.array([39, -1, -2]))
+    np.testing.assert_array_equal(y, [3**39, np.iinfo(np.int64).min, 1])
+
+
 def test_integers_of_fractional_powers_truncate():
     """10 ** 0.5 is 3 among integers."""
     y = power(np.array([10, 4]), np.array([0.5, 0.5], np.float32))

@@ -19,7 +19,7 @@ from sardonyx.codegen.emit.narrow import to_narrow
 from sardonyx.codegen.emit.types import F32, F64, I32, I64, U64, Type
 from sardonyx.codegen.emit.values import Register, Span
 
-__all__ = ["DRAW_BLOCK", "stream_of", "write_normal", "write_take_stream", "write_uniform"]
+__all__ = ["DRAW_BLOCK", "even_at", "stream_of", "write_normal", "write_take_stream", "write_uniform"]
 
 DRAW_BLOCK = 1 << 13
 """Elements of one task."""
@@ -98,6 +98,11 @@ def _even(b: Function, bits: Register, kind: Type) -> Register:
     if kind == F64:
         return (bits >> 11).to(I64).to(F64) * 2.0**-53
     return (bits & 0xFFFFFF).to(I32).to(F32) * 2.0**-24
+
+
+def even_at(b: Kernel, place: Register) -> Register:
+    """Return the number of [0, 1) in float64 that is element `place` of the stream in the first buffer."""
+    return _even(b, _bits(b, place, Span(1)), F64)
 
 
 def _normal(b: Kernel, place: Register, span: Span, kind: Type) -> Register:

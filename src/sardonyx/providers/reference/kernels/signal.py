@@ -23,6 +23,10 @@ _WINDOWS = {
 """Coefficients of cos(0), cos(t), cos(2 t), with t from 0 to 2 pi along the window (ONNX <Op>-17)."""
 
 
+_MEL_ROUNDING = 2.0**-40
+"""By how much an edge between filters may fall below what it is exactly, relative to it."""
+
+
 @kernel("BlackmanWindow", since=17)
 @kernel("HammingWindow", since=17)
 @kernel("HannWindow", since=17)
@@ -62,8 +66,8 @@ def mel_weight_matrix(
 ) -> Array:
     """Compute triangular filters over the dft_length // 2 + 1 bins of a spectrum, evenly spaced on the mel scale, as columns.
 
-    Edges fall on whole bins; the range is divided by the number of edges, as the standard's own case does, so that the last
-    filter ends below upper_edge_hertz. Source: ONNX MelWeightMatrix-17.
+    Edges fall on whole bins, also where one that is a whole number comes out just below it; the range is divided by the number of
+    edges, as the standard's own case does, so that the last filter ends below upper_edge_hertz. Source: ONNX MelWeightMatrix-17.
     """
     bands, length = as_int(num_mel_bins, "num_mel_bins"), as_int(dft_length, "dft_length")
     rate = as_int(sample_rate, "sample_rate")
@@ -74,7 +78,7 @@ def mel_weight_matrix(
     check_output_size((bins, bands), 8)
     low, high = _mel(as_float(lower_edge_hertz, "lower_edge_hertz")), _mel(as_float(upper_edge_hertz, "upper_edge_hertz"))
     mels = low + np.arange(bands + 2) * ((high - low) / (bands + 2))
-    edges = np.floor((length + 1) * (700 * (10 ** (mels / 2595) - 1)) / rate)
+    edges = np.floor((length + 1) * (700 * (10 ** (mels / 2595) - 1)) / rate * (1 + _MEL_ROUNDING))
     band, number = _reached(np.minimum(edges[:-2], edges[1:-1]), np.maximum(edges[2:], edges[1:-1]), bins)
     left, centre, right = (edges[first : first + bands][band] for first in range(3))
     rising = np.where(centre > left, (number - left) / np.maximum(centre - left, 1), 1)

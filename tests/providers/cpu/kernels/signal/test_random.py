@@ -103,3 +103,42 @@ def test_impossible_shapes_are_refused(shape: str) -> None:
     """Before anything is drawn."""
     with pytest.raises(SardonyxError):
         run_cpu(f"graph(x: float[n]) -> (y) {{ y = RandomNormal() {{shape = [{shape}]}} }}", {"x": np.zeros(1, np.float32)})
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("kind", ["float", "double", "float16"])
+def test_classes_come_as_often_as_their_weights_say(kind: str, isa: str) -> None:
+    """Rows with weights of their own, of which one has none."""
+    weights = np.array([[1, 2, 5, 0, 2], [0, 0, 1, 1, 8]], np.float64)
+    with np.errstate(divide="ignore"):
+        x = np.log(weights).astype(NUMPY[{"float": 1, "double": 11, "float16": 10}[kind]])
+    body = f"graph(x: {kind}[n, 5]) -> (y) {{ y = Multinomial(x) {{sample_size = 20000, seed = 3.0, dtype = 7}} }}"
+    (y,) = run_cpu(body, {"x": x}, isa=isa)
+    assert y.dtype == np.int64
+    for row, wanted in zip(y, weights, strict=True):
+        np.testing.assert_allclose(np.bincount(row, minlength=5) / 20000, wanted / 10, atol=0.02)
+
+
+def test_what_is_drawn_is_a_class_whatever_the_logarithms_are() -> None:
+    """NaN, infinities, and one class alone."""
+    session = cpu_session("graph(x: float[n, c]) -> (y) { y = Multinomial(x) {sample_size = 9} }")
+    for row in ([np.nan, 0], [np.inf, 0], [-np.inf, -np.inf], [3.4e38, -3.4e38], [1]):
+        (y,) = session.run(None, {"x": np.array([row], np.float32)})
+        assert y.dtype == np.int32
+        assert ((y >= 0) & (y < len(row))).all()
+
+
+def test_rows_without_classes_are_refused() -> None:
+    """By their shape; no rows give no draws."""
+    session = cpu_session("graph(x: float[n, c]) -> (y) { y = Multinomial(x) {sample_size = 9} }")
+    with pytest.raises(sardonyx.errors.InvalidArgument, match="expected one class at least"):
+        session.run(None, {"x": np.zeros((2, 0), np.float32)})
+    assert session.run(None, {"x": np.zeros((0, 0), np.float32)})[0].shape == (0, 9)
+
+
+def test_draws_do_not_depend_on_threads() -> None:
+    """Of many rows, and of many draws of one."""
+    for shape, samples in (((300, 40), 100), ((1, 7), 50000)):
+        body = f"graph(x: float[n, c]) -> (y) {{ y = Multinomial(x) {{sample_size = {samples}, seed = 1.0}} }}"
+        feeds = {"x": np.random.default_rng(0).standard_normal(shape, np.float32)}
+        np.testing.assert_array_equal(run_cpu(body, feeds)[0], run_cpu(body, feeds, threads=2)[0])
