@@ -3,7 +3,7 @@
     taskset -c 0 python benchmarks/narrow_gemm.py [--isa LEVEL] [--weights-mib 256] [--rounds 5]
 
     bfloat16           both sides in pairs of bfloat16 (`medium`), beside dot products of pairs
-    4 bits             weights decoded to float32, beside multiply-adds of float32
+    4 bits             weights decoded to float32, beside multiply-adds of float32; one row as digits of 8 bits, exactly
     4 bits by bytes    rows rounded to 8 bits (accuracy_level 4), beside dot products of bytes
 
 Billions of multiply-adds a second, as the CPU provider's kernels compute them, and their share of the peak; weights of 4 bits in
@@ -23,13 +23,15 @@ from gemm import peak_run as multiply_adds
 from integer_conv import peak_run as byte_dots
 
 from sardonyx.codegen.emit.bfloat_dots import dot2
+from sardonyx.codegen.emit.dots import has_dot4
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, I32, U32
 from sardonyx.codegen.kernels.gemm import tiling, write_gemm
 from sardonyx.codegen.kernels.gemm_params import GemmParams
 from sardonyx.codegen.kernels.narrow.pairs import pack_pairs
 from sardonyx.codegen.kernels.panels import BlockPanels, PairPanels
-from sardonyx.codegen.kernels.quantized.dot_blocks import DotPanels, DotParams, q_bytes, write_dot_blocks
+from sardonyx.codegen.kernels.quantized.digit_blocks import DigitParams, digit_bytes, write_digit_blocks, write_digits
+from sardonyx.codegen.kernels.quantized.dot_blocks import DotParams, QuantizeParams, q_bytes, write_dot_blocks
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, host_target
 from sardonyx.dtypes import Array, DataType
@@ -86,19 +88,31 @@ def decoded_kind(target: Target, block: int) -> Kind:
     """Weights of 4 bits, decoded to float32."""
     layout = BlockPanels(4, block, None)
     engine = _engine(target, lambda module: write_gemm(module, "gemm", None, layout))
+    digits = _engine(target, lambda module: _write_digits(module, layout)) if has_dot4(target) else None
 
     def product(M: int, N: int, K: int, matrices: int) -> tuple[Run, int]:
         a = np.random.default_rng(0).standard_normal((M, K)).astype(np.float32)
-        panels = _beside(_packed(layout, N, K, tiling(target).panel), matrices)
+        width = tiling(target).panel
+        panels = _beside(_packed(layout, N, K, width), matrices)
+        if M == 1 and digits is not None:
+            blocks = K // block
+            cut, one = np.zeros((blocks, digit_bytes(block)), np.uint8), DigitParams(1, N * matrices, blocks, K)
+            Run(digits, "digits", [a, cut], QuantizeParams(K, blocks).words(), blocks, 0).gigaflops()
+            return _run(digits, cut, panels, (1, N * matrices), one.words(), one.tasks(width), N * K * matrices)
         params = GemmParams.blocked(target, M, N * matrices, K, is_decoded=True)
         return _run(engine, a, panels, (M, N * matrices), params.words(), params.tasks(), M * N * K * matrices)
 
     return Kind(f"4 bits, {block} a block", multiply_adds(target), 2, product)
 
 
+def _write_digits(module: Module, layout: BlockPanels) -> None:
+    write_digits(module, "digits", layout.block_size)
+    write_digit_blocks(module, "gemm", layout)
+
+
 def bytes_kind(target: Target, block: int) -> Kind:
     """Weights of 4 bits by rows of 8 bits."""
-    layout = DotPanels(4, block, None)
+    layout = BlockPanels(4, block, None)
     engine = _engine(target, lambda module: write_dot_blocks(module, "gemm", layout))
 
     def product(M: int, N: int, K: int, matrices: int) -> tuple[Run, int]:
@@ -118,7 +132,7 @@ def _engine(target: Target, write: Callable[[Module], None]) -> Engine:
     return engine
 
 
-def _packed(layout: BlockPanels | DotPanels, N: int, K: int, width: int) -> Array:
+def _packed(layout: BlockPanels, N: int, K: int, width: int) -> Array:
     """Weights of 4 bits."""
     rng, blocks = np.random.default_rng(0), K // layout.block_size
     scales = np.full((N, blocks), 1e-3, np.float32)

@@ -25,7 +25,6 @@ from sardonyx.codegen.kernels.lines import Along, ExtraOperand
 from sardonyx.codegen.kernels.normalize import Norm
 from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, NumberPanels, WidePanels
 from sardonyx.codegen.kernels.quantized.byte_gemm import ByteStore, Zero
-from sardonyx.codegen.kernels.quantized.dot_blocks import DotPanels
 from sardonyx.codegen.kernels.recurrent_params import Cell, Phase, Plane
 from sardonyx.codegen.kernels.signal.fourier import Lines
 from sardonyx.codegen.kernels.support_vectors import Outcome
@@ -81,7 +80,7 @@ VALUES: dict[str, list[Any]] = {
             for change in ({"taps": 5}, {"stride": 2}, {"dilation": 2}, {"signed": True}, {"factors": True}, {"whole": True})
         ),
     ],
-    "DotPanels": [DotPanels(4, 32, None), DotPanels(4, 32, U8), DotPanels(8, 32, U8)],
+    "BlockPanels": [BlockPanels(4, 32, None), BlockPanels(4, 32, U8), BlockPanels(8, 32, U8)],
     "ElementExpr": [X, X + Z],
     "IntegerTailCode": [IntegerTailCode(X, "", ()), IntegerTailCode(X + Z, "c", (F32,)), IntegerTailCode(X + Z, "o", (F32,))],
     "Lines": [Lines(False, False, False, False), Lines(True, False, False, False), Lines(False, True, True, True)],

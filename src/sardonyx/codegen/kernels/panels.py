@@ -12,8 +12,10 @@ A panel is [K][width] elements in the order in which tiles read them. What is no
 K at a time, so that the first-level cache has it for all rows of A that are multiplied with it; for few rows of A, vector by
 vector in registers, to the same bits.
 
-A block of a BlockPanels is width scales, width zero points if there are any, and its numbers: row after row, those of 8 / bits rows
-that follow one another in the bytes of one, the first in the lowest bits.
+A block of a BlockPanels is width scales, width zero points if there are any, and its numbers, as dot products of four bytes read
+them: a word of 32 bits for each column, four rows of K in its bytes, the next four in the next bits of these.
+
+    4 bits, word of column c:   rows 8g … 8g + 3 in the low halves of the bytes, rows 8g + 4 … 8g + 7 in the high halves
 """
 
 from __future__ import annotations
@@ -245,7 +247,7 @@ class NarrowPanels(WidePanels):
 
 
 @dataclass(frozen=True)
-class BlockLayout(abc.ABC):
+class BlockLayout:
     """How numbers of few bits lie in panels: a weight is (number - zero point) x scale."""
 
     bits: int
@@ -264,6 +266,15 @@ class BlockLayout(abc.ABC):
     def fields(self) -> int:
         """How many numbers a byte holds."""
         return 8 // self.bits
+
+    @property
+    def word_rows(self) -> int:
+        """How many numbers of a column a word of 32 bits holds."""
+        return 4 * self.fields
+
+    def shift_of(self, place: int) -> int:
+        """Return which bit of a word is the lowest of number `place` in it."""
+        return place % 4 * 8 + place // 4 * self.bits
 
     @property
     def half(self) -> int:
@@ -306,9 +317,13 @@ class BlockLayout(abc.ABC):
             self.write_numbers(content[:, self.numbers_at(width) :], numbers(part), width)
         return packed
 
-    @abc.abstractmethod
     def write_numbers(self, content: Array, numbers: Array, width: int) -> None:
         """Write the numbers (columns, blocks, block size) of a panel into `content`, zeros (blocks, bytes)."""
+        count, blocks, _ = numbers.shape
+        rows = numbers.reshape(count, blocks, -1, self.fields, 4)
+        body = content.reshape(blocks, -1, width, 4)
+        for field in range(self.fields):
+            body[:, :, :count] |= rows[:, :, :, field].transpose(1, 2, 0, 3) << np.uint8(field * self.bits)
 
 
 Decode = Callable[[Register, int, Register], Register]
@@ -340,10 +355,10 @@ class BlockPanels(BlockLayout, Panels):
             scales = [here.of(F32).load(j, lanes) for j in columns]
             zeros = [self.zero_point(b, here, width, j, lanes) for j in columns]
             numbers = here.at(self.numbers_at(width) + (first + done) % self.block_size * width * self.bits // 8)
-            with b.loop(0, b.min(depth - done, step), self.fields) as row:
+            with b.loop(0, b.min(depth - done, step), self.word_rows) as row:
                 for j, scale, zero in zip(columns, scales, zeros, strict=True):
-                    packed = numbers.load(row * width * self.bits // 8 + j, lanes).to(U32)
-                    for place in range(self.fields):
+                    packed = numbers.at(row * width * self.bits // 8).of(U32).load(j, lanes)
+                    for place in range(self.word_rows):
                         value, at = value_of(packed, place, zero) * scale, (done + row + place) * width + j
                         room.store(value, at, lanes, align=lanes * F32.size_bytes)
         return room
@@ -361,14 +376,16 @@ class BlockPanels(BlockLayout, Panels):
             heads = here.at(columns.column * F32.size_bytes).of(F32)
             scales = [heads.load(j, lanes) for j in places]
             zeros = [self.zero_point(b, here, width, columns.column + j, lanes) for j in places]
-            numbers = here.at(self.numbers_at(width) + k % self.block_size * width * self.bits // 8 + columns.column)
+            numbers = here.at(
+                self.numbers_at(width) + k % self.block_size * width * self.bits // 8 + columns.column * U32.size_bytes
+            )
             length = b.min(depth - done, step)
-            whole = length // self.fields * self.fields
+            whole = length // self.word_rows * self.word_rows
 
             def add(row: Register, count: Register | None, done: Register = done) -> None:
-                first = numbers.at(row * width * self.bits // 8)
-                packed = [first.load(j, lanes).to(U32) for j in places]
-                for place in range(self.fields):
+                first = numbers.at(row * width * self.bits // 8).of(U32)
+                packed = [first.load(j, lanes) for j in places]
+                for place in range(self.word_rows):
 
                     def add_row(place: int = place, packed: list[Register] = packed) -> None:
                         heads = zip(packed, zeros, scales, strict=True)
@@ -377,14 +394,13 @@ class BlockPanels(BlockLayout, Panels):
 
                     if count is None:
                         add_row()
-                    elif place < self.fields - 1:
+                    elif place < self.word_rows - 1:
                         with b.when(count > place):
                             add_row()
 
-            with b.loop(0, whole, self.fields) as row:
+            with b.loop(0, whole, self.word_rows) as row:
                 add(row, None)
-            if self.fields > 1:
-                add(whole, length - whole)
+            add(whole, length - whole)
 
     def values(self, b: Kernel) -> Decode:
         """Return what makes of a vector of packed numbers what is multiplied by the scale."""
@@ -392,18 +408,10 @@ class BlockPanels(BlockLayout, Panels):
         found = _look_up(b, numbers) if self.bits <= _LOOKED_UP else None
         if found is None:
             mask = (1 << self.bits) - 1
-            return lambda packed, place, zero: ((packed >> (place * self.bits)) & mask).bits_as(I32).to(F32) - zero
+            return lambda packed, place, zero: ((packed >> self.shift_of(place)) & mask).bits_as(I32).to(F32) - zero
         if self.zero is None:
-            return lambda packed, place, zero: found(packed >> (place * self.bits))
-        return lambda packed, place, zero: found(packed >> (place * self.bits)) - zero
-
-    def write_numbers(self, content: Array, numbers: Array, width: int) -> None:
-        """Write row after row, those of `fields` rows that follow one another in the bytes of one."""
-        count, blocks, _ = numbers.shape
-        rows = numbers.transpose(1, 2, 0).reshape(blocks, -1, self.fields, count)
-        body = content.reshape(blocks, -1, width)
-        for field in range(self.fields):
-            body[:, :, :count] |= rows[:, :, field] << np.uint8(field * self.bits)
+            return lambda packed, place, zero: found(packed >> self.shift_of(place))
+        return lambda packed, place, zero: found(packed >> self.shift_of(place)) - zero
 
 
 @dataclass(frozen=True)
@@ -422,13 +430,13 @@ class TablePanels(BlockPanels):
         """Return the look-up: a permutation of registers where there is one, else a read of memory."""
         found = _look_up(b, self.table)
         if found is not None:
-            return lambda packed, place, zero: found(packed >> (place * self.bits))
+            return lambda packed, place, zero: found(packed >> self.shift_of(place))
         lanes, is_x86, mask = b.lanes(F32), b.target.triple.startswith("x86"), (1 << self.bits) - 1
         if is_x86 and lanes * 2 == len(self.table):
             halves = [b.vector_of(F32, self.table[first : first + lanes]) for first in (0, lanes)]
 
             def of_two(packed: Register, place: int, zero: Register) -> Register:
-                number = ((packed >> (place * self.bits)) & mask).bits_as(I32)
+                number = ((packed >> self.shift_of(place)) & mask).bits_as(I32)
                 low, high = (b.intrinsic("llvm.x86.avx2.permps", F32.vector(lanes), [half, number]) for half in halves)
                 return b.select(number < lanes, low, high)
 
@@ -436,7 +444,7 @@ class TablePanels(BlockPanels):
         memory = b.stack(F32, len(self.table), align=64)
         for place, value in enumerate(self.table):
             memory.store(value, place)
-        return lambda packed, place, zero: memory.gather(((packed >> (place * self.bits)) & mask).bits_as(I32))
+        return lambda packed, place, zero: memory.gather(((packed >> self.shift_of(place)) & mask).bits_as(I32))
 
 
 def _look_up(b: Kernel, table: Sequence[float]) -> Callable[[Register], Register] | None:

@@ -7,8 +7,8 @@ from support.kernels import call
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, U8
 from sardonyx.codegen.kernels.gemm import tiling
+from sardonyx.codegen.kernels.panels import BlockLayout
 from sardonyx.codegen.kernels.quantized.dot_blocks import (
-    DotPanels,
     DotParams,
     QuantizeParams,
     q_bytes,
@@ -19,7 +19,7 @@ from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 
-_PANELS = [DotPanels(bits, size, zero) for bits in (2, 4, 8) for size, zero in ((16, None), (32, U8), (128, F32), (256, U8))]
+_PANELS = [BlockLayout(bits, size, zero) for bits in (2, 4, 8) for size, zero in ((16, None), (32, U8), (128, F32), (256, U8))]
 
 
 def _rounded(engine: Engine, a: Array, block_size: int) -> tuple[Array, Array, Array]:
@@ -34,7 +34,7 @@ def _rounded(engine: Engine, a: Array, block_size: int) -> tuple[Array, Array, A
     return q, numbers, heads[:, :, 0]
 
 
-def _engine(target: Target, panels: DotPanels) -> Engine:
+def _engine(target: Target, panels: BlockLayout) -> Engine:
     engine, module = Engine(target), Module(target)
     write_quantize_blocks(module, "quantize", panels.block_size)
     write_dot_blocks(module, "product", panels)
@@ -47,7 +47,7 @@ def _a(M: int, K: int) -> Array:
 
 
 @pytest.mark.parametrize("panels", _PANELS, ids=lambda panels: panels.name)
-def test_products_are_those_of_the_rounded_rows(target: Target, panels: DotPanels) -> None:
+def test_products_are_those_of_the_rounded_rows(target: Target, panels: BlockLayout) -> None:
     """Around tiles, tasks and blocks: dot products of integers are exact, and scaled in float32."""
     engine, generator, width = _engine(target, panels), np.random.default_rng(0), tiling(target).panel
     for M, N, K in ((1, 3, 1), (7, 65, 129), (50, 64, 300), (5, 33, 1000), (0, 5, 40)):

@@ -11,16 +11,12 @@ Where all zero points are half the range, their part is what the dot product of 
 
 Where no instruction takes four bytes, dot products of numbers of few bits are added up in int16, as many as that holds.
 
-Numbers of B lie as the dot product of four bytes reads them, four rows of K in the bytes of a lane, a lane for each column:
-
-    32 bits of column c:   rows 8g … 8g + 3 in the low halves of the bytes, rows 8g + 4 … 8g + 7 in the high halves      (4 bits)
+Numbers of B lie as `panels` says, which is how dot products of four bytes read them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import numpy as np
 
 from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.dots import add_short_pairs, dot4, dot_pairs, has_short_pairs
@@ -30,10 +26,9 @@ from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.gemm import Epilogue, tiling
 from sardonyx.codegen.kernels.panels import BlockLayout
 from sardonyx.codegen.target import Target
-from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass
 
-__all__ = ["ROW_LENGTH", "DotPanels", "DotParams", "QuantizeParams", "q_bytes", "write_dot_blocks", "write_quantize_blocks"]
+__all__ = ["ROW_LENGTH", "DotParams", "QuantizeParams", "block_spans", "q_bytes", "write_dot_blocks", "write_quantize_blocks"]
 
 Q, B, C, FIRST_OPERAND = range(4)
 """The buffers of the product; those of its epilogue follow."""
@@ -50,19 +45,6 @@ _ROWS = 48
 _LARGEST = 127.0
 _HEAD_BYTES = 2 * F32.size_bytes
 """Of the scale and the sum, before the numbers of a block of Q."""
-
-
-@dataclass(frozen=True)
-class DotPanels(BlockLayout):
-    """Panels of numbers of few bits as dot products of four bytes read them."""
-
-    def write_numbers(self, content: Array, numbers: Array, width: int) -> None:
-        """Write four rows into the bytes of a lane for each column, `fields` times as many into the fields of these bytes."""
-        count, blocks, _ = numbers.shape
-        rows = numbers.reshape(count, blocks, -1, self.fields, 4)
-        body = content.reshape(blocks, -1, width, 4)
-        for field in range(self.fields):
-            body[:, :, :count] |= rows[:, :, :, field].transpose(1, 2, 0, 3) << np.uint8(field * self.bits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +99,10 @@ def write_quantize_blocks(module: Module, symbol: str, block_size: int) -> None:
         with b.loop(b.begin, b.end) as row, b.loop(0, blocks) as block:
             a = b.buffer(0, F32).at(row * K + block * block_size)
             q = b.buffer(1, I8).at((row * blocks + block) * q_bytes(block_size))
-            _quantize_block(b, a, q, _spans(b, K - block * block_size, block_size, lanes), lanes)
+            _quantize_block(b, a, q, block_spans(b, K - block * block_size, block_size, lanes), lanes)
 
 
-def _spans(b: Kernel, remaining: Register, block_size: int, lanes: int) -> list[Span]:
+def block_spans(b: Kernel, remaining: Register, block_size: int, lanes: int) -> list[Span]:
     """Return how the vectors of a block touch A, whose last block may be cut short."""
     return [Span(lanes, b.tail_mask(b.max(b.min(remaining - j, lanes), 0), lanes)) for j in range(0, block_size, lanes)]
 
@@ -145,7 +127,7 @@ def _quantize_block(b: Kernel, a: Pointer, q: Pointer, spans: Sequence[Span], la
     q.of(I32).store(b.sum_lanes(total), 1)
 
 
-def write_dot_blocks(module: Module, symbol: str, panels: DotPanels, epilogue: Epilogue | None = None) -> None:
+def write_dot_blocks(module: Module, symbol: str, panels: BlockLayout, epilogue: Epilogue | None = None) -> None:
     """Write the kernel `symbol`: buffers Q, packed B, C and those of the epilogue; parameters as DotParams.
 
     The dot products of a block are exact; they are scaled and added in float32 in the order of K.
@@ -173,7 +155,7 @@ def _heights(target: Target) -> tuple[int, ...]:
     return (3, 1) if target.registers >= 32 else (2, 1)
 
 
-def _write_tile(module: Module, symbol: str, panels: DotPanels, height: int, epilogue: Epilogue | None) -> Kernel:
+def _write_tile(module: Module, symbol: str, panels: BlockLayout, height: int, epilogue: Epilogue | None) -> Kernel:
     shape = tiling(module.target)
     lanes, width, fields = shape.lanes, shape.panel, panels.fields
     with module.part(symbol, Address(U8), Address(U8), I64, I64) as b:
@@ -254,7 +236,7 @@ def _add_shorts(b: Function, groups: Sequence[_Group], dots: Sequence[Variable],
         dot.set(dot_pairs(b, dot.value, short.bits_as(ones.type), ones))
 
 
-def _first_sum(b: Function, panels: DotPanels, head: Pointer) -> Register:
+def _first_sum(b: Function, panels: BlockLayout, head: Pointer) -> Register:
     """Return what the dot product of a block begins with: the zero point's part, where all of B have one."""
     total = head.of(I32).load(1)
     return total * -panels.half if panels.zero is None else total.like(0)
@@ -267,7 +249,7 @@ def _add_block(
     factors: Sequence[Register],
     dots: Sequence[Variable],
     totals: Sequence[Variable],
-    panels: DotPanels,
+    panels: BlockLayout,
 ) -> None:
     """Add the dot products of a block, scaled, to the sums."""
     lanes, vectors = dots[0].type.lanes, len(factors)

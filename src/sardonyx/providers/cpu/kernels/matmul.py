@@ -10,7 +10,7 @@ multiplied.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -377,19 +377,28 @@ class RightSide:
 
 
 def multiply(
-    low: Lowering, group: Group, left: Buffer, right: RightSide, bias: Value | None, factors: tuple[float, float] = (1.0, 1.0)
+    low: Lowering,
+    group: Group,
+    left: Buffer,
+    right: RightSide,
+    bias: Value | None,
+    factors: tuple[float, float] = (1.0, 1.0),
+    *,
+    result: Buffer | None = None,
+    unless: Callable[[Sizes], bool] | None = None,
 ) -> None:
     """Add the step that multiplies left (…, M, K) by a packed matrix, or by one for each of a batch, with the tail of the group.
 
     With a batch, left is one matrix for each, or one for all of them; a vector (K,) is a matrix of one row. `bias` is added first;
-    `access_of` says how it may lie. `factors` are what the product and the bias are multiplied by.
+    `access_of` says how it may lie. `factors` are what the product and the bias are multiplied by. Another step writes `result`
+    where `unless` holds.
     """
     target = low.target
     panels, shape, kind = right.panels, left.shape, right.panels.computed
     if panels.is_paired:
         left = (as_pair_rows if panels.is_tiled else as_pairs)(low, group.node, left)
     expr, reads = tail_of(low, group, bias, factors, kind)
-    result = low.result(group.result)
+    result = low.result(group.result) if result is None else result
     ways = ways_of(result, reads)
     symbol = low.kernel(ProductKernel(expr, ways, panels, right.columns))
     rows, matrices = product(shape[-2:-1] if right.batch else shape[:-1]), product(right.batch)
@@ -411,9 +420,8 @@ def multiply(
         return [*params.words(), n], params.tasks(sizes(matrices))
 
     buffers = [left, right.packed, result, *map(low.of, reads)]
-    low.step(
-        group, symbol, buffers, writes=[2], plan=plan, precision=tiles_precision(low) if panels.is_tiled else _precision_of(panels)
-    )
+    precision = tiles_precision(low) if panels.is_tiled else _precision_of(panels)
+    low.step(group, symbol, buffers, writes=[2], plan=plan, unless=unless, precision=precision)
 
 
 def _precision_of(panels: Panels) -> str:

@@ -3,10 +3,15 @@
 Numbers of other widths than 2, 4 and 8 are stored in the next of these.
 
 accuracy_level 4, on processors with dot products of integers  rows are rounded to 8 bits by blocks, integers multiplied
+one row, on processors with dot products of four bytes         the row is written in digits of 8 bits, exactly (`digit_blocks`)
 else                                                           weights are decoded: (number - zero point) x scale in float32
+
+The last two differ by the roundings of float32 sums; which one is taken is decided by the rows of a run.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -17,10 +22,10 @@ from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, U8, Type
 from sardonyx.codegen.kernels.gemm import tiling
-from sardonyx.codegen.kernels.panels import BlockLayout, BlockPanels
+from sardonyx.codegen.kernels.panels import BlockPanels
+from sardonyx.codegen.kernels.quantized.digit_blocks import DigitParams, digit_bytes, write_digit_blocks, write_digits
 from sardonyx.codegen.kernels.quantized.dot_blocks import (
     ROW_LENGTH,
-    DotPanels,
     DotParams,
     QuantizeParams,
     q_bytes,
@@ -48,7 +53,7 @@ from sardonyx.providers.cpu.kernels.matmul import (
 )
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
-from sardonyx.providers.cpu.precision import BYTES, with_weights
+from sardonyx.providers.cpu.precision import BYTES, FLOAT32, with_weights
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
@@ -132,14 +137,23 @@ def lower(low: Lowering, group: Group, spec: NBitsSpec) -> None:
     others = tuple(node.input(index) for index in (_SCALES, _ZERO_POINTS))
     weights = given(node.inputs[_B]).constant
     in_bytes = spec.allows_bytes and (has_dot4(low.target) or has_pairs(low.target))
-    blocks = spec.panels
-    panels = DotPanels(blocks.bits, blocks.block_size, blocks.zero) if in_bytes else blocks
-    packed = low.packed(_packed, weights, panels, spec.bits, spec.K, spec.N, *others, width, of=node.inputs[_B])
+    packed = low.packed(_packed, weights, spec.panels, spec.bits, spec.K, spec.N, *others, width, of=node.inputs[_B])
     left = low.of(node.inputs[0])
-    if isinstance(panels, DotPanels):
-        _multiply_bytes(low, group, spec, left, packed, panels)
-    else:
-        multiply(low, group, left, RightSide(packed, spec.K, spec.N, panels), bias)
+    if in_bytes:
+        _multiply_bytes(low, group, spec, left, packed)
+        return
+    rows, right = product(left.shape[:-1]), RightSide(packed, spec.K, spec.N, spec.panels)
+    if rows == 0 or (isinstance(rows, int) and rows > 1) or spec.panels.zero == F32 or not has_dot4(low.target):
+        multiply(low, group, left, right, bias)
+        return
+
+    def is_one(sizes: Sizes) -> bool:
+        return sizes(rows) == 1
+
+    result = low.result(group.result)
+    _multiply_digits(low, group, spec, left, packed, result, unless=lambda sizes: not is_one(sizes))
+    if rows != 1:
+        multiply(low, group, left, right, bias, result=result, unless=is_one)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -162,7 +176,7 @@ class QuantizeBlocksKernel:
 class DotBlocksKernel:
     """A product of rows of 8 bits with weights of few bits."""
 
-    panels: DotPanels
+    panels: BlockPanels
     """How the weights are stored."""
     expr: ElementExpr
     """What is stored, of argument 0, the sum, and the elements of operands."""
@@ -178,8 +192,73 @@ class DotBlocksKernel:
         write_dot_blocks(module, symbol, self.panels, epilogue_of(self.expr, self.ways, ROW_LENGTH))
 
 
-def _multiply_bytes(low: Lowering, group: Group, spec: NBitsSpec, left: Buffer, packed: Buffer, panels: DotPanels) -> None:
+@dataclasses.dataclass(frozen=True, slots=True)
+class DigitsKernel:
+    """A row written in digits of 8 bits by blocks."""
+
+    block_size: int
+    """Elements that share a unit."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"digits_{self.block_size}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_digits(module, symbol, self.block_size)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DigitBlocksKernel:
+    """A product of digits with weights of few bits."""
+
+    panels: BlockPanels
+    """How the weights are stored."""
+    expr: ElementExpr
+    """What is stored, of argument 0, the sum, and the elements of operands."""
+    ways: str
+    """For each operand how it is read."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return expression_symbol(target, f"digits_{self.panels.name}", [self.expr], self.ways)
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_digit_blocks(module, symbol, self.panels, epilogue_of(self.expr, self.ways, ROW_LENGTH))
+
+
+def _multiply_digits(
+    low: Lowering,
+    group: Group,
+    spec: NBitsSpec,
+    left: Buffer,
+    packed: Buffer,
+    result: Buffer,
+    unless: Callable[[Sizes], bool],
+) -> None:
+    """Add the steps that write the row of `left` (…, K) in digits and multiply them, with the tail of the group."""
+    size, width = spec.panels.block_size, tiling(low.target).panel
+    blocks = -(-spec.K // size)
+    digits = low.temporary(DataType.UINT8, (blocks, digit_bytes(size)))
+
+    def plan_digits(sizes: Sizes) -> tuple[list[int], int]:
+        return QuantizeParams(spec.K, blocks).words(), blocks
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        params = DigitParams(1, spec.N, blocks, spec.K)
+        return params.words(), params.tasks(width)
+
+    low.move("Digits", low.kernel(DigitsKernel(size)), [left, digits], plan_digits, group.node, unless=unless)
+    expr, reads = tail_of(low, group, group.node.input(_BIAS))
+    symbol = low.kernel(DigitBlocksKernel(spec.panels, expr, ways_of(result, reads)))
+    buffers, precision = [digits, packed, result, *map(low.of, reads)], with_weights(FLOAT32, f"{spec.bits} bits")
+    low.step(group, symbol, buffers, writes=[2], plan=plan, unless=unless, precision=precision)
+
+
+def _multiply_bytes(low: Lowering, group: Group, spec: NBitsSpec, left: Buffer, packed: Buffer) -> None:
     """Add the steps that round the rows of `left` (…, K) and multiply them, with the tail of the group."""
+    panels = spec.panels
     rows, blocks, size = product(left.shape[:-1]), -(-spec.K // panels.block_size), panels.block_size
     width = tiling(low.target).panel
     rounded = low.temporary(DataType.UINT8, (rows, blocks, q_bytes(size)))
@@ -200,7 +279,7 @@ def _multiply_bytes(low: Lowering, group: Group, spec: NBitsSpec, left: Buffer, 
 
 
 def _packed(
-    weights: Tensor, panels: BlockLayout, bits: int, K: int, N: int, scales: Value, zero_points: Value | None, width: int
+    weights: Tensor, panels: BlockPanels, bits: int, K: int, N: int, scales: Value, zero_points: Value | None, width: int
 ) -> Array:
     """Return the panels of weights (N, blocks, bytes of a block)."""
     blocks = -(-K // panels.block_size)
