@@ -3,6 +3,8 @@
     from_narrow   exact                          float16: a NaN becomes quiet and keeps its other bits; bfloat16: all bits stay
     to_narrow     rounded once, ties to even     float16: a NaN becomes quiet and keeps its upper bits; bfloat16: ±0x7FC0
 
+Floats of 8 and 4 bits are `small_floats`'s matter, which both hand on to it.
+
 Every target gives the same bits, those of x86's VCVTPH2PS and VCVTPS2PH for float16 and those of ml_dtypes for bfloat16;
 denormals and infinities keep their meaning. x86's own conversion to bfloat16 (VCVTNEPS2BF16) is not used: it takes denormals
 for 0.
@@ -11,6 +13,7 @@ for 0.
 from __future__ import annotations
 
 from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.small_floats import from_small, to_small
 from sardonyx.codegen.emit.types import BF16, F16, F32, F64, U16, U32, Kind, Type
 from sardonyx.codegen.emit.values import Register
 
@@ -21,14 +24,18 @@ _HALF = Type("half", 16, Kind.FLOAT)
 
 
 def from_narrow(b: Function, x: Register) -> Register:
-    """Return a float16 or bfloat16 as float32."""
+    """Return floats of 16 bits, or fewer, as float32."""
+    if x.type.is_small:
+        return from_small(b, x)
     if x.type.scalar == BF16:
         return (x.bits_as(U16).to(U32) << 16).bits_as(F32)
     return x.bits_as(_HALF).to(F32) if b.target.has_half else _from_half(b, x.bits_as(U16).to(U32))
 
 
 def to_narrow(b: Function, x: Register, kind: Type) -> Register:
-    """Return a float32 as `kind`, float16 or bfloat16."""
+    """Return a float32 as `kind`, a type of 16 bits or fewer."""
+    if kind.is_small:
+        return to_small(b, x, kind)
     if kind == BF16:
         return _to_bfloat(b, x.bits_as(U32)).to(U16).bits_as(BF16)
     return (x.to(_HALF) if b.target.has_half else _to_half(b, x).to(U16)).bits_as(F16)

@@ -5,7 +5,8 @@
 
 `F16` and `BF16` are `i16` too: floats of 16 bits are loaded, selected, shuffled and stored as bits, and computed with after a
 conversion by `narrow`. LLVM's own `half` and `bfloat` become calls of a compiler's support library on processors that lack
-instructions for them, even where a kernel only moves them; that library is not part of a process.
+instructions for them, even where a kernel only moves them; that library is not part of a process. Floats of 8 and 4 bits, `small`,
+are bytes in the same way; only what quantizes to them and back computes with them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ from sardonyx.lazy_dataclasses import dataclass, field
 __all__ = [
     "BF16",
     "BOOL",
+    "E2M1",
+    "E4M3FN",
+    "E4M3FNUZ",
+    "E5M2",
+    "E5M2FNUZ",
     "F16",
     "F32",
     "F64",
@@ -47,6 +53,11 @@ class Kind(enum.Enum):
     FLOAT = "float"
     HALF = "float16"
     BFLOAT = "bfloat16"
+    E4M3FN = "float8e4m3fn"
+    E4M3FNUZ = "float8e4m3fnuz"
+    E5M2 = "float8e5m2"
+    E5M2FNUZ = "float8e5m2fnuz"
+    E2M1 = "float4e2m1"
     SIGNED = "signed"
     UNSIGNED = "unsigned"
     BOOL = "bool"
@@ -107,13 +118,21 @@ class Type:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the lanes are float16 or bfloat16: bits, which no operator computes with."""
-        return self.kind is Kind.HALF or self.kind is Kind.BFLOAT
+        """Whether the lanes are floats of 16 bits or fewer: bits, which no operator computes with."""
+        return self.kind in _NARROW
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the lanes are floats of 8 or 4 bits, which have a byte each."""
+        return self.is_narrow and self.bits == 8
 
     @property
     def is_integer(self) -> bool:
         """Whether the lanes are integers; bools are not."""
         return self.kind is Kind.SIGNED or self.kind is Kind.UNSIGNED
+
+
+_NARROW = frozenset((Kind.HALF, Kind.BFLOAT, Kind.E4M3FN, Kind.E4M3FNUZ, Kind.E5M2, Kind.E5M2FNUZ, Kind.E2M1))
 
 
 @functools.cache
@@ -136,6 +155,10 @@ U8 = Type("i8", 8, Kind.UNSIGNED)
 U16 = Type("i16", 16, Kind.UNSIGNED)
 U32 = Type("i32", 32, Kind.UNSIGNED)
 U64 = Type("i64", 64, Kind.UNSIGNED)
+
+E4M3FN, E4M3FNUZ, E5M2, E5M2FNUZ, E2M1 = (
+    Type("i8", 8, kind) for kind in (Kind.E4M3FN, Kind.E4M3FNUZ, Kind.E5M2, Kind.E5M2FNUZ, Kind.E2M1)
+)
 
 _BY_DTYPE = {
     "float16": F16,

@@ -5,15 +5,17 @@ scales by axis         read as (n, 1, …, 1)
 scales by block        x (…, D, …) walked as (…, D / block, block, …), scales standing still along a block; what is left of D
                        by a step of its own
 2 and 4 bits           integers that have a byte each in memory, of which the lower bits count
+floats of 8 and 4 bits bytes too (`small_floats`); zero points are added before the quotient is rounded, once
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument, constant, substitute
-from sardonyx.codegen.emit.types import F32, I8, U8, Type
+from sardonyx.codegen.emit.small_floats import SMALL_FLOATS
+from sardonyx.codegen.emit.types import E2M1, E4M3FN, E4M3FNUZ, E5M2, E5M2FNUZ, F32, I8, U8, Type
 from sardonyx.codegen.kernels.elementwise import Access, MapParams
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
@@ -53,7 +55,14 @@ class ScaledSpec:
 
 _FEW_BITS = {DataType.INT2: 2, DataType.UINT2: 2, DataType.INT4: 4, DataType.UINT4: 4}
 _SIGNED = (DataType.INT2, DataType.INT4)
-_QUANTIZED = frozenset((DataType.INT8, DataType.UINT8, DataType.INT16, DataType.UINT16, *_FEW_BITS))
+_FLOATS: Mapping[DataType | None, Type] = {
+    DataType.FLOAT8E4M3FN: E4M3FN,
+    DataType.FLOAT8E4M3FNUZ: E4M3FNUZ,
+    DataType.FLOAT8E5M2: E5M2,
+    DataType.FLOAT8E5M2FNUZ: E5M2FNUZ,
+    DataType.FLOAT4E2M1: E2M1,
+}
+_QUANTIZED = frozenset((DataType.INT8, DataType.UINT8, DataType.INT16, DataType.UINT16, *_FEW_BITS, *_FLOATS))
 
 
 def claim(node: Node) -> object | str:
@@ -61,7 +70,7 @@ def claim(node: Node) -> object | str:
     x, scale, zero = given(node.inputs[0]), given(node.inputs[1]), node.input(2)
     numbers = x if node.op_type == "DequantizeLinear" else node.outputs[0]
     parts = [scale] if zero is None else [scale, zero]
-    if all(map(is_one, parts)) and numbers.dtype not in _FEW_BITS:
+    if all(map(is_one, parts)) and numbers.dtype not in _FEW_BITS and numbers.dtype not in _FLOATS:
         return elementwise.claim(node)
     wider = (DataType.INT32,) if node.op_type == "DequantizeLinear" else ()
     if numbers.dtype not in _QUANTIZED and numbers.dtype not in wider:
@@ -86,6 +95,8 @@ def _expression(node: Node, x: Value, zero: Value | None) -> ElementExpr:
         raise TypeError(f"quantization of {x.dtype}")
     require_float_quotient(node, argument(0, F32))
     made = node.outputs[0].dtype
+    if made in _FLOATS:
+        return _rounded(argument(0, F32) / scale, point, _FLOATS[made], saturates=node.flag("saturate", default=True))
     return _packed(quantized(argument(0, F32), scale, point, _stored(made)), made)
 
 
@@ -93,7 +104,16 @@ def _stored(dtype: DataType | None) -> Type:
     """Return the type as which elements lie in memory."""
     if dtype in _FEW_BITS:
         return I8 if dtype in _SIGNED else U8
-    return element_type(dtype) or F32
+    return _FLOATS.get(dtype) or element_type(dtype) or F32
+
+
+def _rounded(quotient: ElementExpr, zero_point: ElementExpr | None, kind: Type, *, saturates: bool) -> ElementExpr:
+    """Return a quotient plus the zero point as a float of few bits; types of 4 bits always saturate."""
+    found = quotient if zero_point is None else quotient + zero_point.to(F32)
+    form = SMALL_FLOATS[kind.kind]
+    if saturates:
+        found = OPERATORS["clip"](found, constant(-form.largest, F32), constant(form.largest, F32))
+    return found.to(kind)
 
 
 def _unpacked(x: ElementExpr, dtype: DataType | None) -> ElementExpr:
