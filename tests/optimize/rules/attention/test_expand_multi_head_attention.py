@@ -11,6 +11,7 @@ from sardonyx.optimize.rewrite import RuleSet, rewrite
 from sardonyx.optimize.rules.attention.expand_multi_head_attention import (
     EXPAND_MULTI_HEAD_ATTENTION,
     EXPAND_MULTI_HEAD_ATTENTION_CACHE,
+    EXPAND_MULTI_HEAD_ATTENTION_SCORES,
 )
 
 SYMBOLS = {"n": 2, "s": 4, "t": 5, "p": 3, "p + t": 8, "p + s": 7, "s + p": 7}
@@ -128,3 +129,15 @@ def test_a_guard_against_other_nan_stays():
     body = text(results="z", behind="i = IsNaN(y) z = Where(i, zero, y)")
     model, fired = apply_rule(EXPAND_MULTI_HEAD_ATTENTION, body, symbols=SYMBOLS)
     assert (fired, operators(model)) == (1, ["Attention", "IsNaN", "Where"])
+
+
+@pytest.mark.parametrize("inputs", ["q, k, v", "q, kh, vh", "q, k, v, b, m, a", "q, ks, ks, _, _, ap, pk, pv"])
+def test_scores_that_are_read(inputs):
+    """They are those that enter the softmax."""
+    source = text(inputs, results="y, yk, yv, qk").replace("y, yk, yv =", "y, yk, yv, qk =")
+    before, after = model_of(source), model_of(source)
+    INFER_SHAPES.run(after, Context())
+    assert rewrite(after, RuleSet([EXPAND_MULTI_HEAD_ATTENTION_SCORES])) == {"expand_multi_head_attention_scores": 1}
+    feeds = random_feeds(before, symbols=SYMBOLS)
+    for old, new in zip(evaluate_model(before, feeds), evaluate_model(after, feeds), strict=True):
+        np.testing.assert_allclose(new, old, rtol=1e-5, atol=1e-6)

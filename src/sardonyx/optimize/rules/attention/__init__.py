@@ -2,6 +2,7 @@
 
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules.attention.expand_attention import EXPAND_ATTENTION
+from sardonyx.optimize.rules.attention.expand_attention_buffer import EXPAND_DECODER_SHARED_ATTENTION, EXPAND_MULTI_HEAD_BUFFER
 from sardonyx.optimize.rules.attention.expand_attention_cache import EXPAND_ATTENTION_CACHE
 from sardonyx.optimize.rules.attention.expand_attention_scores import (
     EXPAND_ATTENTION_IN_DOUBLE,
@@ -11,13 +12,15 @@ from sardonyx.optimize.rules.attention.expand_attention_scores import (
 from sardonyx.optimize.rules.attention.expand_bias_softmax import EXPAND_BIAS_SOFTMAX
 from sardonyx.optimize.rules.attention.expand_decoder_masked_attention import (
     EXPAND_DECODER_CACHE_ATTENTION,
+    EXPAND_DECODER_CACHE_SCORES,
     EXPAND_DECODER_CROSS_ATTENTION,
-    EXPAND_DECODER_SHARED_ATTENTION,
+    EXPAND_DECODER_CROSS_SCORES,
 )
 from sardonyx.optimize.rules.attention.expand_group_query import EXPAND_GROUP_QUERY
 from sardonyx.optimize.rules.attention.expand_multi_head_attention import (
     EXPAND_MULTI_HEAD_ATTENTION,
     EXPAND_MULTI_HEAD_ATTENTION_CACHE,
+    EXPAND_MULTI_HEAD_ATTENTION_SCORES,
 )
 from sardonyx.optimize.rules.attention.expand_rotary_embedding import EXPAND_ROTARY_EMBEDDING, EXPAND_ROTARY_POSITIONS
 from sardonyx.optimize.rules.attention.fuse_attention import FUSE_ATTENTION
@@ -30,6 +33,7 @@ from sardonyx.optimize.rules.attention.fuse_partial_rotary_embedding import FUSE
 from sardonyx.optimize.rules.attention.fuse_rotary_embedding import FUSE_ROTARY_EMBEDDING, FUSE_ROTARY_PAIRS
 from sardonyx.optimize.rules.attention.pack_attention_heads import PACK_ATTENTION_HEADS
 from sardonyx.optimize.rules.attention.pack_transposed_heads import PACK_TRANSPOSED_HEADS, PACK_TRANSPOSED_HEADS_CACHE
+from sardonyx.optimize.rules.attention.split_attention_inputs import PROJECT_ATTENTION, SPLIT_ATTENTION_INPUTS
 
 __all__ = ["DECOMPOSITIONS", "EXTENDED", "LATE_FUSIONS"]
 
@@ -42,12 +46,18 @@ DECOMPOSITIONS: tuple[Rule, ...] = (
     EXPAND_BIAS_SOFTMAX,
     EXPAND_DECODER_CROSS_ATTENTION,
     EXPAND_DECODER_CACHE_ATTENTION,
+    EXPAND_DECODER_CROSS_SCORES,
+    EXPAND_DECODER_CACHE_SCORES,
     EXPAND_DECODER_SHARED_ATTENTION,
     EXPAND_GROUP_QUERY,
     EXPAND_MULTI_HEAD_ATTENTION,
     EXPAND_MULTI_HEAD_ATTENTION_CACHE,
+    EXPAND_MULTI_HEAD_ATTENTION_SCORES,
+    EXPAND_MULTI_HEAD_BUFFER,
     EXPAND_ROTARY_EMBEDDING,
     EXPAND_ROTARY_POSITIONS,
+    *PROJECT_ATTENTION,
+    *SPLIT_ATTENTION_INPUTS,
 )
 """Rules that take fused operators apart, at level BASIC before all others."""
 

@@ -6,37 +6,34 @@
     y, keys, values = DecoderMaskedMultiHeadAttention(q, k, v, mask?, added?, past_keys, past_values)
     ->      y, keys, values = MultiHeadAttention(q, k, v, _, mask?, added?, past_keys, past_values)
 
-    y, keys, values = DecoderMaskedMultiHeadAttention(q, k, v, _, _, past_keys, past_values, used) {past_present_share_buffer = 1}
-    ->      keys = TensorScatter(past_keys, k, used), values = TensorScatter(past_values, v, used)
-            y = Attention(q, keys, values) over the first used + 1 keys
+    y, keys, values, scores = DecoderMaskedMultiHeadAttention(…) {output_qk = 1}, of either kind
+    ->      y, keys, values, scores = MultiHeadAttention(…)
 
 Left alone:
-    queries, keys and values in one tensor, a bias that is added to them, and beams
-    masks and numbers that are added to scores, where only a part of a buffer is used
-    shapes that are not known, types other than float and float16, attention whose scores are used
+    queries, keys and values in one tensor, and a bias that is added to them: `split_attention_inputs` comes before
+    a buffer for the cache: see `expand_attention_buffer`
+    shapes that are not known, types other than float and float16
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from sardonyx.dtypes import DataType
 from sardonyx.ir import Value
-from sardonyx.ops.views.attention import MicrosoftAttention
-from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term
 
-__all__ = ["EXPAND_DECODER_CACHE_ATTENTION", "EXPAND_DECODER_CROSS_ATTENTION", "EXPAND_DECODER_SHARED_ATTENTION"]
+__all__ = [
+    "EXPAND_DECODER_CACHE_ATTENTION",
+    "EXPAND_DECODER_CACHE_SCORES",
+    "EXPAND_DECODER_CROSS_ATTENTION",
+    "EXPAND_DECODER_CROSS_SCORES",
+]
 
 _MICROSOFT = "com.microsoft"
-_VERSION = 24
-"""Of TensorScatter, and of Attention that knows how many keys there are: read under it whatever the model's opset."""
 
 
 def _cross_pattern(op: PatternBuilder, q: Term, k: Term, v: Term) -> Term:
@@ -53,9 +50,31 @@ def _replace_cross(op: Builder, match: Match, learned: None) -> Value:
     return _multi_head(op, match, 1)[0]
 
 
+def _cross_scores_pattern(op: PatternBuilder, q: Term, k: Term, v: Term) -> tuple[Term, ...]:
+    call = op.DecoderMaskedMultiHeadAttention(
+        q, k, v, op.optional("seen"), op.optional("added"), _domain=_MICROSOFT, _as="attention", output_qk=1
+    )
+    return tuple(op.outputs(call, 4))
+
+
+def _replace_scores(op: Builder, match: Match, learned: None) -> tuple[Value, ...]:
+    return _multi_head(op, match, 4)
+
+
+def _cache_inputs(op: PatternBuilder, q: Term, k: Term, v: Term, past_keys: Term, past_values: Term) -> list[Term | None]:
+    return [q, k, v, op.optional("seen"), op.optional("added"), past_keys, past_values, op.optional("used")]
+
+
 def _cache_pattern(op: PatternBuilder, q: Term, k: Term, v: Term, past_keys: Term, past_values: Term) -> tuple[Term, ...]:
-    inputs = [q, k, v, op.optional("seen"), op.optional("added"), past_keys, past_values, op.optional("used")]
-    return tuple(op.outputs(_decoder(op, inputs, is_shared=False), 3))
+    return tuple(op.outputs(_decoder(op, _cache_inputs(op, q, k, v, past_keys, past_values)), 3))
+
+
+def _cache_scores_pattern(op: PatternBuilder, q: Term, k: Term, v: Term, past_keys: Term, past_values: Term) -> tuple[Term, ...]:
+    inputs = _cache_inputs(op, q, k, v, past_keys, past_values)
+    call = op.DecoderMaskedMultiHeadAttention(
+        *inputs, _domain=_MICROSOFT, _as="attention", past_present_share_buffer=0, output_qk=1
+    )
+    return tuple(op.outputs(call, 4))
 
 
 def _cache_check(match: Match) -> str | None:
@@ -67,40 +86,8 @@ def _replace_cache(op: Builder, match: Match, learned: None) -> tuple[Value, ...
     return _multi_head(op, match, 3)
 
 
-def _shared_pattern(
-    op: PatternBuilder, q: Term, k: Term, v: Term, past_keys: Term, past_values: Term, used: Term
-) -> tuple[Term, ...]:
-    return tuple(op.outputs(_decoder(op, [q, k, v, None, None, past_keys, past_values, used], is_shared=True), 3))
-
-
-def _shared_check(match: Match) -> str | None:
-    q, heads = match["q"], MicrosoftAttention.of(match.node("attention")).heads
-    for name, past in (("q", "past_keys"), ("k", "past_keys"), ("v", "past_values")):
-        shape, buffer = match[name].shape, match[past].shape
-        if shape is None or buffer is None or len(shape) != 3 or len(buffer) != 4 or shape[1] != 1:
-            return f"{name} is {shape} and its buffer {buffer}, expected (B, 1, H x D) and (B, H, T, D)"
-        size = buffer[3]
-        if not isinstance(size, int) or (shape[0], shape[2], buffer[1]) != (buffer[0], heads * size, heads):
-            return f"{name} is {shape} and its buffer {buffer}, which are not known to fit with {heads} heads"
-    return fused_type_reason(q)
-
-
-def _replace_shared(op: Builder, match: Match, learned: None) -> tuple[Value, ...]:
-    view = MicrosoftAttention.of(match.node("attention"))
-    q, k, v = (op.Reshape(match[name], [0, view.heads, 1, -1]) for name in "qkv")
-    batch = op.Shape(match["q"], start=0, end=1, _version=_VERSION)
-    used = op.Expand(op.Cast(op.Reshape(match["used"], [-1]), to=int(DataType.INT64)), batch)
-    keys, values = (
-        op.TensorScatter(match[past], new, used, axis=2, _version=_VERSION) for past, new in (("past_keys", k), ("past_values", v))
-    )
-    ends = op.Add(used, np.array(1, np.int64))
-    y = op.Attention(q, keys, values, None, None, None, ends, scale=view.scale, _version=_VERSION)
-    return op.Reshape(y, [0, 1, -1]), keys, values
-
-
-def _decoder(op: PatternBuilder, inputs: Sequence[Term | None], *, is_shared: bool) -> Term:
-    shares = int(is_shared)
-    return op.DecoderMaskedMultiHeadAttention(*inputs, _domain=_MICROSOFT, _as="attention", past_present_share_buffer=shares)
+def _decoder(op: PatternBuilder, inputs: Sequence[Term | None]) -> Term:
+    return op.DecoderMaskedMultiHeadAttention(*inputs, _domain=_MICROSOFT, _as="attention", past_present_share_buffer=0)
 
 
 def _multi_head(op: Builder, match: Match, count: int) -> tuple[Value, ...]:
@@ -132,11 +119,19 @@ EXPAND_DECODER_CACHE_ATTENTION = Rule(
     takes_apart=_DECODER,
     summary="Write DecoderMaskedMultiHeadAttention with a growing cache as MultiHeadAttention.",
 )
-EXPAND_DECODER_SHARED_ATTENTION = Rule(
-    "expand_decoder_shared_attention",
-    _shared_pattern,
-    _replace_shared,
-    _shared_check,
+EXPAND_DECODER_CROSS_SCORES = Rule(
+    "expand_decoder_cross_scores",
+    _cross_scores_pattern,
+    _replace_scores,
+    _cross_check,
     takes_apart=_DECODER,
-    summary="Write DecoderMaskedMultiHeadAttention with a buffer for its cache as TensorScatter and Attention.",
+    summary="Write DecoderMaskedMultiHeadAttention with keys of an encoder whose scores are read as MultiHeadAttention.",
+)
+EXPAND_DECODER_CACHE_SCORES = Rule(
+    "expand_decoder_cache_scores",
+    _cache_scores_pattern,
+    _replace_scores,
+    _cache_check,
+    takes_apart=_DECODER,
+    summary="Write DecoderMaskedMultiHeadAttention with a growing cache whose scores are read as MultiHeadAttention.",
 )

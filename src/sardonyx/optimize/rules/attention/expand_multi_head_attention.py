@@ -2,6 +2,7 @@
 
     MultiHeadAttention(q, k, v) {num_heads}              ->      Attention(q, k, v) {q_num_heads, kv_num_heads}
     MultiHeadAttention(q, k, v, past)                    ->      the same with past keys and values, and all of them as outputs
+    y, keys, values, scores = MultiHeadAttention(…)      ->      the same, and the scores that enter the softmax
 
     Where(IsNaN(y), 0, y), y = MultiHeadAttention(…)     ->      Attention(…), which has zeros for queries that see no key
 
@@ -12,7 +13,6 @@ Left alone:
     queries, keys and values in one tensor, keys that lie otherwise than the values, and beams
     causal attention whose queries are not known to be as many as the new keys
     masks of other shapes, numbers of keys with former keys, a bias that is no constant, types other than float and float16
-    attention whose scores are used
 """
 
 from __future__ import annotations
@@ -31,12 +31,16 @@ from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term
 
-__all__ = ["EXPAND_MULTI_HEAD_ATTENTION", "EXPAND_MULTI_HEAD_ATTENTION_CACHE"]
+__all__ = ["EXPAND_MULTI_HEAD_ATTENTION", "EXPAND_MULTI_HEAD_ATTENTION_CACHE", "EXPAND_MULTI_HEAD_ATTENTION_SCORES"]
 
 _VERSION = 23
 """Of Attention, which ai.onnx has had since then: read under it whatever the model's opset."""
 
 _SWAP_HEADS = [0, 2, 1, 3]
+_SCORES = 3
+"""Which output they are."""
+_MASKED = 2
+"""The mode of Attention in which its scores are those that enter the softmax."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -59,6 +63,11 @@ def _cache_pattern(op: PatternBuilder, q: Term, k: Term, v: Term) -> tuple[Term,
     further = [op.optional_constant("bias"), *(op.optional(name) for name in ("seen", "added", "past_keys", "past_values"))]
     y, *present = op.outputs(op.MultiHeadAttention(q, k, v, *further, _domain="com.microsoft", _as="attention"), 3)
     return guarded(op, y), *present
+
+
+def _scores_pattern(op: PatternBuilder, q: Term, k: Term, v: Term) -> tuple[Term, ...]:
+    further = [op.optional_constant("bias"), *(op.optional(name) for name in ("seen", "added", "past_keys", "past_values"))]
+    return tuple(op.outputs(op.MultiHeadAttention(q, k, v, *further, _domain="com.microsoft", _as="attention"), 4))
 
 
 def _check(match: Match) -> str | _Learned:
@@ -124,6 +133,10 @@ def _replace_cache(op: Builder, match: Match, learned: _Learned) -> tuple[Value,
     return _attend(op, match, learned, 3)
 
 
+def _replace_scores(op: Builder, match: Match, learned: _Learned) -> tuple[Value, ...]:
+    return _attend(op, match, learned, 4)
+
+
 def _attend(op: Builder, match: Match, learned: _Learned, count: int) -> tuple[Value, ...]:
     q, k, v = _biased(op, match, learned)
     heads, (width, _, value_width) = learned.heads, learned.widths
@@ -134,8 +147,9 @@ def _attend(op: Builder, match: Match, learned: _Learned, count: int) -> tuple[V
         inputs.pop()
     packed = {} if learned.has_heads_apart else {"q_num_heads": heads, "kv_num_heads": heads}
     view = MicrosoftAttention.of(match.node("attention"))
-    causal = {"is_causal": 1} if view.is_causal else {}
-    y, *present = op.outputs("Attention", count, *inputs, scale=view.scale, **causal, **packed, _version=_VERSION)
+    ways = {"is_causal": 1} if view.is_causal else {}
+    ways |= packed if count <= _SCORES else packed | {"qk_matmul_output_mode": _MASKED}
+    y, *present = op.outputs("Attention", count, *inputs, scale=view.scale, **ways, _version=_VERSION)
     if learned.has_heads_apart:
         y = op.Reshape(op.Transpose(y, perm=_SWAP_HEADS), [0, 0, value_width])
     return y, *present
@@ -178,4 +192,12 @@ EXPAND_MULTI_HEAD_ATTENTION_CACHE = Rule(
     _check,
     takes_apart=microsoft("MultiHeadAttention"),
     summary="Write MultiHeadAttention of com.microsoft that returns its keys and values as Attention of ai.onnx.",
+)
+EXPAND_MULTI_HEAD_ATTENTION_SCORES = Rule(
+    "expand_multi_head_attention_scores",
+    _scores_pattern,
+    _replace_scores,
+    _check,
+    takes_apart=microsoft("MultiHeadAttention"),
+    summary="Write MultiHeadAttention of com.microsoft whose scores are read as Attention of ai.onnx.",
 )

@@ -26,12 +26,12 @@ from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.ops.views.attention import Attention
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group, Member
-from sardonyx.providers.cpu.kernels.attention_codes import CODE_BITS, wide_codes
 from sardonyx.providers.cpu.kernels.attention_few import Few, FewHeads, Rows, RowStrides, attend_few
 from sardonyx.providers.cpu.kernels.attention_mask import NO_WINDOW, Mask, check_mask, ends_of_keys, lower_mask, seen_mask
 from sardonyx.providers.cpu.kernels.attention_narrow import widened
 from sardonyx.providers.cpu.kernels.attention_pairs import PairedHeads, as_attention_pairs
 from sardonyx.providers.cpu.kernels.gather import GatherSpec
+from sardonyx.providers.cpu.kernels.quantized.attention_codes import CODE_BITS, wide_codes
 from sardonyx.providers.cpu.kernels.reshape import OrderSpec, ViewSpec
 from sardonyx.providers.cpu.kernels.slice import SplitSpec
 from sardonyx.providers.cpu.lowering import Lowering

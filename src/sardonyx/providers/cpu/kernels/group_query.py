@@ -24,10 +24,10 @@ from sardonyx.ops.views.attention import MicrosoftAttention
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.attention import AttentionSpec, Heads, attend, heads_of, rows_of
-from sardonyx.providers.cpu.kernels.attention_codes import CODE_BITS, append_codes, code_problem, scaled_rows, scales_of
 from sardonyx.providers.cpu.kernels.attention_few import Few, Rows
 from sardonyx.providers.cpu.kernels.attention_mask import NO_WINDOW, check_mask, lower_mask, seen_mask
 from sardonyx.providers.cpu.kernels.attention_narrow import KINDS, narrow, type_of, widened
+from sardonyx.providers.cpu.kernels.quantized.attention_codes import CODE_BITS, append_codes, code_problem, scaled_rows, scales_of
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, index_type, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
