@@ -26,7 +26,7 @@ def main() -> int:
     arguments = _parser().parse_args()
     os.environ.update(ENVIRONMENT | {"SARDONYX_MAX_ITERATIONS": "10000"})
     from fuzz.findings import Findings  # reads the environment
-    from fuzz.harness import BROKEN, case_maker, kind_of, peer_finding, warm_up
+    from fuzz.harness import BROKEN, case_maker, kind_of, warm_up
     from fuzz.mutants import make_mutant
     from fuzz.operators import MOVING, OPERATORS
     from fuzz.seeds import standard_seeds, windows
@@ -49,7 +49,7 @@ def main() -> int:
         done += 1
         counts.update(kind_of(text) for text in (finding, peer) if text)
         findings.add(seed, finding, _say)
-        findings.add(seed, peer, _say, judge=peer_finding)
+        findings.add(seed, peer, _say)
         if is_over or (arguments.seconds and time.monotonic() - start > arguments.seconds):
             break
     broken = {kind: count for kind, count in counts.items() if kind in BROKEN}

@@ -1,4 +1,8 @@
-"""What a search says of its findings: each at once, as it was found, then made small; crashes and hangs one by one, others once."""
+"""What a search says of its findings: each at once, as it was found, then made small; crashes and hangs one by one, others once.
+
+Differences from onnxruntime are said once for each model that was changed, and not made small: most are of its own making, such as
+elements that it never writes, and a smaller one has another cause.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from fuzz.draw import Draw
-from fuzz.harness import Judge, Runnable, finding_of, kind_of, make_small, run_case, signature_of
+from fuzz.harness import Runnable, finding_of, kind_of, make_small, signature_of
 
 __all__ = ["Findings"]
 
@@ -23,28 +27,34 @@ class Findings:
         self._make, self._kinds, self._folder = make, kinds, folder
         self._known: set[str] = set()
 
-    def add(self, seed: int, finding: str, say: Callable[[str], object], *, judge: Judge = run_case) -> None:
-        """Say a finding of the case of a seed by `judge`, if it is of a kind that counts and nothing like it was said before."""
-        kind, signature = kind_of(finding), signature_of(finding)
-        if kind not in self._kinds or (signature in self._known and not _is_one_of_each(finding)):
+    def add(self, seed: int, finding: str, say: Callable[[str], object]) -> None:
+        """Say a finding of the case of a seed, if it is of a kind that counts and nothing like it was said before."""
+        kind = kind_of(finding)
+        if kind not in self._kinds:
             return
-        is_new = signature not in self._known
-        self._known.add(signature)
         if kind == "search":
-            say(f"seed {seed}: {finding}\n")
+            if self._is_new(signature_of(finding)):
+                say(f"seed {seed}: {finding}\n")
             return
         draw = Draw.seeded(seed)
         case = self._make(draw)
-        self._say_and_keep(case, f"seed {seed}: {finding}", f"{seed}-{kind}", say)
-        if is_new:
-            self._say_small(seed, finding, draw, say, judge)
+        is_new = self._is_new(signature_of(finding) if kind != "peer" else f"peer {getattr(case, 'name', '')}")
+        if is_new or _is_one_of_each(finding):
+            self._say_and_keep(case, f"seed {seed}: {finding}", f"{seed}-{kind}", say)
+        if is_new and kind != "peer":
+            self._say_small(seed, finding, draw, say)
 
-    def _say_small(self, seed: int, finding: str, draw: Draw, say: Callable[[str], object], judge: Judge) -> None:
-        again = finding_of(lambda: self._make(Draw(draw.choices)), judge)
+    def _is_new(self, signature: str) -> bool:
+        is_new = signature not in self._known
+        self._known.add(signature)
+        return is_new
+
+    def _say_small(self, seed: int, finding: str, draw: Draw, say: Callable[[str], object]) -> None:
+        again = finding_of(lambda: self._make(Draw(draw.choices)))
         if kind_of(again) != kind_of(finding):
             say(f"seed {seed}: only after the cases before it; alone: {again or 'nothing'}\n")
             return
-        text, small = make_small(draw.choices, again, self._make, judge=judge)
+        text, small = make_small(draw.choices, again, self._make)
         self._say_and_keep(small, f"seed {seed}, made small: {text}", f"{seed}-{kind_of(finding)}-small", say)
 
     def _say_and_keep(self, case: Runnable, finding: str, name: str, say: Callable[[str], object]) -> None:

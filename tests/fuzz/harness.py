@@ -104,13 +104,11 @@ def signature_of(finding: str) -> str:
     return "".join(letter for letter in finding if not letter.isdigit())[:80]
 
 
-def make_small(
-    choices: Sequence[int], finding: str, make: Callable[[Draw], Runnable], *, tries: int = 200, judge: Judge | None = None
-) -> tuple[str, Runnable]:
+def make_small(choices: Sequence[int], finding: str, make: Callable[[Draw], Runnable], *, tries: int = 200) -> tuple[str, Runnable]:
     """The finding of fewer and smaller choices that is of the same kind, and its case."""
-    kind, judge = kind_of(finding), judge or run_case
-    small = shrink(choices, lambda tried: kind_of(finding_of(lambda: make(Draw(tried)), judge)) == kind, tries=tries)
-    return finding_of(lambda: make(Draw(small)), judge) or finding, make(Draw(small))
+    kind = kind_of(finding)
+    small = shrink(choices, lambda tried: kind_of(finding_of(lambda: make(Draw(tried)))) == kind, tries=tries)
+    return finding_of(lambda: make(Draw(small))) or finding, make(Draw(small))
 
 
 def warm_up() -> None:
