@@ -194,11 +194,16 @@ def peer_finding(case: Runnable) -> str:
     options.log_severity_level = 4
     try:
         wanted = onnxruntime.InferenceSession(case.content(), options, providers=["CPUExecutionProvider"]).run(
-            None, dict(case.feeds)
+            None, {name: _native(value) for name, value in case.feeds.items()}
         )
     except Exception:  # noqa: BLE001  whatever it refuses is its own matter
         return ""
     return _difference("peer", found, wanted, case.content())
+
+
+def _native(value: Any) -> Any:
+    """Elements in the machine's order of bytes, in which onnxruntime reads them whatever they are in."""
+    return value.astype(value.dtype.newbyteorder("=")) if isinstance(value, np.ndarray) else value
 
 
 def _damaged_finding(case: Runnable, damage: Sequence[int], expected: list[Any]) -> str:

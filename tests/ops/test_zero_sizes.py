@@ -1,4 +1,4 @@
-"""Sizes that a Reshape reads, where they are 0: a copy of the input's size, in every provider as in onnxruntime."""
+"""Sizes that are 0 where a Reshape reads them, or where they are broadcast: every provider makes what onnxruntime makes."""
 
 from __future__ import annotations
 
@@ -55,6 +55,28 @@ def test_zero_means_zero_where_the_node_says_so(provider: str) -> None:
     text = "graph(x: float[2, m]) -> (y: float[p, q]) {\ns = Shape(x)\ni: int64[2] = [1, 0]\nt = Gather(s, i)\ny = Reshape(x, t) {allowzero = 1}\n}"
     made = session(text, providers=[provider])
     assert made.run(None, {"x": np.zeros((2, 0), np.float32)})[0].shape == (0, 2)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize(
+    "text", ["y = Add(x, z)", "c = Greater(x, z)\ny = Where(c, x, z)", "m = Mul(x, z)\ny = ReduceSum(m) {keepdims = 0}"]
+)
+def test_no_elements_meet_one(text: str, provider: str) -> None:
+    """Dimensions of two symbols, of which one is 0 and the other 1, make 0; other sizes are as before, before and after."""
+    made = session(f"graph(x: float[a, 4], z: float[b, 4]) -> (y) {{\n{text}\n}}", providers=[provider])
+    for a, b, size in [(2, 2, 2), (0, 1, 0), (1, 0, 0), (0, 1, 0), (0, 0, 0), (1, 3, 3), (0, 1, 0)]:
+        (y,) = made.run(None, {"x": np.ones((a, 4), np.float32), "z": np.ones((b, 4), np.float32)})
+        assert y.shape == ((size, 4) if "Reduce" not in text else ())
+        assert y.sum() == size * 4 * (2 if "Add" in text else 1)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_no_elements_do_not_meet_several(provider: str) -> None:
+    """0 and 3 are an error, which no other build is made for."""
+    made = session("graph(x: float[a], z: float[b]) -> (y) {\ny = Add(x, z)\n}", providers=[provider])
+    with pytest.raises(ort.InvalidArgument, match="broadcast"):
+        made.run(None, {"x": np.ones(0, np.float32), "z": np.ones(3, np.float32)})
+    assert made._runner._variants == {}
 
 
 def test_a_size_in_its_own_place_is_known() -> None:

@@ -1,9 +1,10 @@
-"""Whether sizes that follow from other shapes may be 0 where a Reshape reads them: a 0 there copies the size of its input.
+"""Whether sizes that follow from other shapes may be 0 where a Reshape reads them, and where they are broadcast.
 
-    x[3, m] ─ Reshape to [m, -1]        (m, 3), but (3, 0) where m is 0
+    x[3, m] ─ Reshape to [m, -1]        (m, 3), but (3, 0) where m is 0, which copies the size of the input
+    x[m] + y[n]                         max(m, n), but 0 where one of them is 0 and the other 1
 
 Builds take such sizes for others than 0, as those of all but empty tensors are; what runs them refuses 0 (SizesNotInferred).
-A build for runs with such a 0 infers nothing from these sizes.
+A build for runs with such a 0 infers nothing from sizes that a Reshape reads.
 """
 
 from __future__ import annotations

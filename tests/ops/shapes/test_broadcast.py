@@ -7,8 +7,9 @@ from support.infer_op import A, B
 
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Dim
-from sardonyx.ir.shape import anonymous, maximum, minimum
+from sardonyx.ir.shape import anonymous, evaluate, maximum, minimum
 from sardonyx.ops.shapes.broadcast import broadcast, broadcast_dims
+from sardonyx.ops.zero_sizes import with_zero_sizes
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,16 @@ def test_of_unrelated_symbols_the_greater_is_taken() -> None:
     assert broadcast_dims(A, B) == maximum(A, B)
     unknown = anonymous()
     assert broadcast_dims(unknown, unknown) == unknown
+
+
+def test_a_build_for_sizes_of_zero_takes_what_either_makes() -> None:
+    """0 where one of them is 0 and the other 1, or 0; the greater else."""
+    with with_zero_sizes(True):
+        found = broadcast_dims(A, B)
+        summed = broadcast_dims(A, A + B)
+    for a, b, size in [(0, 1, 0), (1, 0, 0), (0, 0, 0), (1, 1, 1), (1, 5, 5), (5, 1, 5), (5, 5, 5)]:
+        assert evaluate(found, {"a": a, "b": b}) == size
+    assert [evaluate(summed, {"a": a, "b": b}) for a, b in [(0, 1), (1, 1), (3, 0), (1, 0)]] == [0, 2, 3, 1]
 
 
 def test_shapes_align_at_the_right() -> None:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Dim, Shape
-from sardonyx.ir.shape import at_most, maximum
+from sardonyx.ir.shape import at_most, maximum, minimum
+from sardonyx.ops.zero_sizes import may_be_zero
 
 __all__ = ["broadcast", "broadcast_dims"]
 
@@ -42,7 +43,7 @@ def broadcast_dims(left: Dim, right: Dim) -> Dim:
     """Return the dimension that two dimensions broadcast to.
 
     Of two symbolic ones it is the greater: the other is then equal to it, 1, or 0 where it is 1, and this last case (a tensor
-    without elements against one of size 1) is taken not to occur. A dimension d equals max(d, 0).
+    without elements against one of size 1) is taken not to occur but in builds for it. A dimension d equals max(d, 0).
     """
     if left == right or right == 1:
         return left
@@ -56,6 +57,7 @@ def broadcast_dims(left: Dim, right: Dim) -> Dim:
         return right
     if maximum(left, 0) == right:
         return left
-    if maximum(right, 0) == left or at_most(left, right):
+    if maximum(right, 0) == left or (at_most(left, right) and not may_be_zero()):
         return right
-    return left if at_most(right, left) else maximum(left, right)
+    greater = left if at_most(right, left) else maximum(left, right)
+    return greater * minimum(left, 1) * minimum(right, 1) if may_be_zero() else greater

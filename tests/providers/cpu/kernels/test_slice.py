@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 from support.cpu_run import LEVELS, cpu_session, declined, reference, steps_of
+from support.models import model
 from support.moving import filled, same
 
+from sardonyx import InferenceSession
 from sardonyx.errors import InvalidArgument, InvalidGraph
+from sardonyx.formats.onnx import to_bytes
 
 
 @pytest.mark.parametrize("isa", LEVELS)
@@ -308,6 +311,15 @@ def test_an_axis_that_is_named_twice_is_an_error(node: str) -> None:
         p: int64[4] = [-9, 0, 0, 1] a: int64[2] = [0, -1] b: int64[2] = [1, 2] e: int64[2] = [9, 9] y = {node} }}"""
     with pytest.raises(InvalidGraph, match="names an axis twice"):
         cpu_session(body)
+
+
+def test_parts_that_must_be_equal_are_left_where_they_may_not_be() -> None:
+    """Before opset 18 an axis that does not divide is an error, which the run shows where the size is open."""
+    text = "graph(x: float[n]) -> (a, b, c) { a, b, c = Split(x) }"
+    assert declined(text, opset=13) == ["that an axis of n splits into 3 equal parts depends on sizes"]
+    with pytest.raises(InvalidArgument, match="an axis of length 7 does not split into 3 equal parts"):
+        InferenceSession(to_bytes(model(text, opset=13))).run(None, {"x": filled((7,))})
+    assert not declined("graph(x: float[n, 6]) -> (a, b, c) { a, b, c = Split(x) {axis = 1} }", opset=13)
 
 
 def test_parts_of_any_number() -> None:

@@ -18,7 +18,7 @@ from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.kernels.elementwise import Access, MapParams, short_row, write_map
 from sardonyx.codegen.kernels.quantized.byte_table import ENTRIES, TableParams
 from sardonyx.codegen.target import Target
-from sardonyx.errors import InvalidArgument
+from sardonyx.errors import InvalidArgument, SizesNotInferred
 from sardonyx.ir import Dim, Expr, Node, Shape, Value
 from sardonyx.ir.shape import product
 from sardonyx.ops.views.activation import has_one_slope_vector
@@ -145,7 +145,9 @@ def _moves_known(wide: Dim, dim: Dim) -> bool | Expr:
 
 def _moves(wide: int, size: int) -> bool:
     if size not in (wide, 1):
-        raise InvalidArgument(f"a dimension of {size} cannot be broadcast to one of {wide}; it must be equal, or 1")
+        raise (SizesNotInferred if (size, wide) == (0, 1) else InvalidArgument)(
+            f"a dimension of {size} cannot be broadcast to one of {wide}; it must be equal, or 1"
+        )
     return size == wide
 
 

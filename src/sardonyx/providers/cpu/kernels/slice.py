@@ -155,13 +155,15 @@ class SplitSpec:
 
 def claim_split(node: Node) -> SplitSpec | str:
     """Return the parts that a Split makes, or why it cannot be compiled."""
-    shape, view, kind = shape_of(node.inputs[0]), Split.of(node), moved_as(node)
+    shape, view, kind = shape_of(node.inputs[0]), Split.of(node, constants(node)), moved_as(node)
     if isinstance(kind, str):
         return kind
     if not shape or any(len(shape_of(value)) != len(shape) for value in node.outputs):
         return f"its parts do not all have {len(shape)} dimensions" if shape else "its input is a scalar"
     axis = view.place(len(shape))
     lengths = tuple(shape_of(value)[axis] for value in node.outputs)
+    if view.sizes is None and view.is_even and any(length != lengths[0] for length in lengths):
+        return f"that an axis of {shape[axis]} splits into {len(lengths)} equal parts {open_or_wrong(shape)}"
     if _total(lengths) != shape[axis]:
         return f"that parts of {list(lengths)} make up an axis of {shape[axis]} {open_or_wrong(lengths, shape)}"
     return SplitSpec(axis, lengths)
