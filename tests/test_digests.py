@@ -1,4 +1,4 @@
-"""SHA-256: the same digests with and without OpenSSL, which small ones do not load."""
+"""SHA-256 and BLAKE2b: the same digests with and without OpenSSL, which small ones do not load."""
 
 import hashlib
 import subprocess
@@ -7,7 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from sardonyx.digests import sha256
+from sardonyx import digests
+from sardonyx.digests import blake2b, sha256
 
 
 @pytest.mark.parametrize("count", [0, 1, 1000, (1 << 20) - 1, 1 << 20, (1 << 20) + 1])
@@ -19,6 +20,17 @@ def test_digests_are_those_of_hashlib(count: int, further: int) -> None:
     digest = sha256(memoryview(data)[: count // 2], more_bytes=further)
     digest.update(data[count // 2 :])
     assert digest.digest() == hashlib.sha256(data).digest()
+
+
+@pytest.mark.parametrize("has_own", [True, False])
+def test_blake2b_is_that_of_hashlib(has_own: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In 32 bytes, also in a Python that was built without a module of its own for it."""
+    monkeypatch.setitem(sys.modules, "_blake2", sys.modules["_blake2"] if has_own else None)  # type: ignore[arg-type]  # importing None is an ImportError
+    digests._own_blake2b.cache_clear()
+    digest = blake2b(b"some bytes")
+    digest.update(b" and more")
+    digests._own_blake2b.cache_clear()
+    assert digest.digest() == hashlib.blake2b(b"some bytes and more", digest_size=32).digest()
 
 
 def test_a_view_of_wide_elements_counts_its_bytes() -> None:

@@ -141,7 +141,7 @@ class DiskCache:
             self._report_once("disk_cache.unreadable", str(error))
             return None
         if found is None:
-            self._report("disk_cache.corrupt", str(path))
+            self._report("disk_cache.corrupt", path)
             self._remove(path)
             return None
         with contextlib.suppress(OSError):
@@ -184,14 +184,14 @@ class DiskCache:
         except OSError:
             return 0, 0
         for _, _, path in files:
-            self._remove(Path(path))
+            self._remove(path)
         gone = [size for _, size, path in files if not os.path.exists(path)]
         self._total_bytes = None
         return len(gone), sum(gone)
 
     def _write_problem(self) -> str:
         """Return why no file can be made in the folder; "" where one was made, and deleted again."""
-        draft = self.folder / f".{os.urandom(8).hex()}{_DRAFT_SUFFIX}"
+        draft = self._new_draft()
         try:
             os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         except OSError as error:
@@ -206,8 +206,8 @@ class DiskCache:
             return f"{self.folder} is not there, and cannot be made in {above}"
         return ""
 
-    def _path(self, key: str) -> Path:
-        return self.folder / f"{key}{_SUFFIX}"
+    def _path(self, key: str) -> str:
+        return os.path.join(self.folder, f"{key}{_SUFFIX}")
 
     def _is_private(self, problem: str) -> bool:
         if problem:
@@ -220,13 +220,16 @@ class DiskCache:
             self._known.add((event, detail))
             self._report(event, detail)
 
-    def _write(self, path: Path, pieces: Iterable[bytes | memoryview]) -> None:
-        draft = self.folder / f".{os.urandom(8).hex()}{_DRAFT_SUFFIX}"
+    def _new_draft(self) -> str:
+        return os.path.join(self.folder, f".{os.urandom(8).hex()}{_DRAFT_SUFFIX}")
+
+    def _write(self, path: str, pieces: Iterable[bytes | memoryview]) -> None:
+        draft = self._new_draft()
         try:
             handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
             with os.fdopen(handle, "wb") as file:
                 file.writelines(pieces)
-            draft.replace(path)
+            os.replace(draft, path)
         except BaseException:
             self._remove(draft)
             raise
@@ -253,7 +256,7 @@ class DiskCache:
         for _, size, path in sorted(filter(newest.__ne__, files), key=lambda file: (file[1] < _LARGE_BYTES, file)):
             if total <= self._limit_bytes - self._limit_bytes // 8 and count <= _MOST_FILES - _MOST_FILES // 8:
                 break
-            self._remove(Path(path))
+            self._remove(path)
             total, count = total - size, count - 1
         return total
 
@@ -269,9 +272,9 @@ class DiskCache:
                     files.append((status.st_mtime_ns, status.st_size, entry.path))
         return files
 
-    def _remove(self, path: Path) -> None:
+    def _remove(self, path: str) -> None:
         with contextlib.suppress(OSError):
-            path.unlink()
+            os.unlink(path)
 
 
 @functools.cache

@@ -199,9 +199,13 @@ _UNDONE = object()
 
 def _init(self: Any, owner: type, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Set the fields of a new object, unless the arguments are wrong: then what is written says so."""
-    names, known, others, needed, has_more = _facts_of(owner)
+    names, known, others, needed, has_more = owner.__dict__.get("_lazy_facts") or _facts_of(owner)
     assign = object.__setattr__
-    if named or len(arguments) > len(names):
+    if len(arguments) == len(names) and not named:
+        given = names
+        for name, value in zip(names, arguments):  # noqa: B905  of the same length, and a keyword takes time
+            assign(self, name, value)
+    elif named or len(arguments) > len(names):
         given = dict(zip(names, arguments, strict=False))
         given.update(named)
         if len(given) != len(arguments) + len(named) or not given.keys() <= known or not needed <= given.keys():

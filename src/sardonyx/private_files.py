@@ -120,7 +120,7 @@ def read_private(path: Path, *, secret: bool = False) -> bytes | str:
 
 
 @contextlib.contextmanager
-def open_private(path: Path, *, secret: bool = False) -> Iterator[IO[bytes] | str]:
+def open_private(path: str | Path, *, secret: bool = False) -> Iterator[IO[bytes] | str]:
     """Provide such a file, open for reading without a buffer, or why it is not read.
 
     Arguments and errors are those of `read_private`.
@@ -137,7 +137,7 @@ def open_private(path: Path, *, secret: bool = False) -> Iterator[IO[bytes] | st
         os.close(descriptor)
 
 
-def _file_problem(path: Path, status: os.stat_result, *, secret: bool) -> str:
+def _file_problem(path: str | Path, status: os.stat_result, *, secret: bool) -> str:
     mode = stat.S_IMODE(status.st_mode)
     if not stat.S_ISREG(status.st_mode):
         return f"{path} is no regular file; remove it"

@@ -87,7 +87,7 @@ RUNS: tuple[Mutation, ...] = (
     Mutation(
         "kept-results-for-any-size", "providers/cpu/kept_plans.py", "if sizes.symbols == self._symbols and", "if self._symbols and"
     ),
-    Mutation("cache-reads-are-not-uses", "disk_cache.py", "            os.utime(path)", "            path.stat()"),
+    Mutation("cache-reads-are-not-uses", "disk_cache.py", "            os.utime(path)", "            os.stat(path)"),
     Mutation("cache-deletes-other-files", "disk_cache.py", "if not entry.name.endswith((_SUFFIX, _DRAFT_SUFFIX)):", "if False:"),
     Mutation("cache-counts-only-what-was-there", "disk_cache.py", "self._total_bytes += written_bytes", "self._total_bytes += 0"),
     Mutation(

@@ -15,9 +15,9 @@ from sardonyx.cancellation import check_cancelled
 from sardonyx.digests import sha256
 from sardonyx.dtypes import Array
 
-__all__ = ["PageSums", "code_of_sums"]
+__all__ = ["PAGE_BYTES", "PageSums", "code_of_sums"]
 
-_PAGE_BYTES = 4096
+PAGE_BYTES = 4096
 _PIECE_BYTES = 4 << 20
 """How much is summed between two checks whether the load is to end."""
 
@@ -32,8 +32,8 @@ class PageSums:
 
     def note(self, piece: memoryview) -> None:
         """Add the sums of the next piece; what follows one that is no number of pages is not summed."""
-        if self._seen_bytes % _PAGE_BYTES == 0:
-            self._parts.append(_sums(piece[: len(piece) - len(piece) % _PAGE_BYTES]))
+        if self._seen_bytes % PAGE_BYTES == 0:
+            self._parts.append(_sums(piece[: len(piece) - len(piece) % PAGE_BYTES]))
         self._seen_bytes += len(piece)
 
     def pages(self) -> Array:
@@ -50,9 +50,9 @@ def code_of_sums(block: memoryview, begin: int, pages: Array | None = None) -> s
         begin: where it begins in its file.
         pages: the sums of the file's pages as far as they are known; the others are computed.
     """
-    head = min(-begin % _PAGE_BYTES, len(block))
-    count = (len(block) - head) // _PAGE_BYTES
-    first, end = (begin + head) // _PAGE_BYTES, head + count * _PAGE_BYTES
+    head = min(-begin % PAGE_BYTES, len(block))
+    count = (len(block) - head) // PAGE_BYTES
+    first, end = (begin + head) // PAGE_BYTES, head + count * PAGE_BYTES
     known = None if pages is None or first + count > len(pages) else pages[first : first + count]
     digest = sha256(block[:head])
     digest.update((_sums(block[head:end]) if known is None else known).tobytes())
@@ -65,6 +65,6 @@ def _sums(content: memoryview) -> Array:
     found = []
     for begin in range(0, len(content), _PIECE_BYTES):
         check_cancelled()
-        words = np.frombuffer(content[begin : begin + _PIECE_BYTES], np.uint64).reshape(-1, _PAGE_BYTES // 8)
+        words = np.frombuffer(content[begin : begin + _PIECE_BYTES], np.uint64).reshape(-1, PAGE_BYTES // 8)
         found.append(np.add.reduce(words, axis=1))
     return np.concatenate(found) if found else np.empty(0, np.uint64)

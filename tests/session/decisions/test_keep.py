@@ -275,7 +275,7 @@ def _records(path: Path) -> list[Path]:
 def _remove_programs(path: Path) -> None:
     """Without them a session is made by the record."""
     for file in path.glob("*.sxo"):
-        if file.read_bytes().startswith(b"SARDONYC"):
+        if file.read_bytes().startswith(b"SARDONYB"):
             file.unlink()
 
 

@@ -66,7 +66,7 @@ def _compiles(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def _file(folder: Path) -> Path:
     """The file of programs: the one with the other form."""
-    (found,) = [path for path in folder.glob("*.sxo") if path.read_bytes()[:8] == b"SARDONYC"]
+    (found,) = [path for path in folder.glob("*.sxo") if path.read_bytes()[:8] == b"SARDONYB"]
     return found
 
 
@@ -220,7 +220,7 @@ def test_damage_to_what_is_known_of_a_file_is_passed_over(
     InferenceSession(path)
     if damage is None:
         for place in folder.glob("*.sxo"):
-            if place.read_bytes()[:8] == b"SARDONYC":
+            if place.read_bytes()[:8] == b"SARDONYB":
                 place.unlink()
     else:
         monkeypatch.setattr(DiskCache, "load_blocks", lambda *about: (damage, memoryview(b"")))
@@ -231,7 +231,7 @@ def test_damage_to_what_is_known_of_a_file_is_passed_over(
 def test_a_sample_is_of_a_regular_file_that_is_still_there(tmp_path: Path) -> None:
     """A folder has none, nor has one that was replaced."""
     path = tmp_path / "m"
-    for size in (0, 1, 1023, 1024, 1025, 200_000):
+    for size in (0, 1, 4095, 4096, 4097, 200_000, (1 << 20) + 1):
         path.write_bytes(bytes(size))
         file = settled_file(path)
         assert file is not None
@@ -243,6 +243,16 @@ def test_a_sample_is_of_a_regular_file_that_is_still_there(tmp_path: Path) -> No
     of_folder = settled_file(tmp_path)
     assert of_folder is not None
     assert sample_file(of_folder) is None
+
+
+@pytest.mark.parametrize("size", [1, 4096, 70_000, 200_001])
+def test_a_sample_of_a_small_file_is_of_all_of_it(size: int) -> None:
+    """A byte that changes anywhere shows."""
+    content = bytes(size)
+    whole = sample(lambda place, count: content[place : place + count], size)
+    for place in {0, size // 2, size - 1}:
+        changed = content[:place] + b"x" + content[place + 1 :]
+        assert sample(lambda begin, count, changed=changed: changed[begin : begin + count], size) != whole
 
 
 def test_small_programs_lie_with_what_is_known_of_their_file(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,7 +320,7 @@ def test_many_nodes_of_the_reference_provider_are_not_kept(folder: Path) -> None
     """They are made of partitions."""
     nodes = "\n".join(f"x{number} = StringNormalizer(x{number - 1})" for number in range(1, 34))
     made(to_bytes(model(f"graph(x0: string[2]) -> (x33: string[2]) {{ {nodes} }}")))
-    assert not [path for path in folder.glob("*.sxo") if path.read_bytes()[:8] == b"SARDONYC"]
+    assert not [path for path in folder.glob("*.sxo") if path.read_bytes()[:8] == b"SARDONYB"]
 
 
 def test_control_flow_is_kept() -> None:
@@ -341,7 +351,7 @@ def test_much_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("SARDONYX_CACHE_BYTES", "8000")
     shared_cache.cache_clear()
     made(_MODEL)
-    assert not [path for path in folder.glob("*.sxo") if path.read_bytes()[:8] == b"SARDONYC"]
+    assert not [path for path in folder.glob("*.sxo") if path.read_bytes()[:8] == b"SARDONYB"]
 
 
 def test_constants_are_read_only_and_aligned() -> None:

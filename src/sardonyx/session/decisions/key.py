@@ -21,8 +21,8 @@ from typing import Protocol, TypeGuard, runtime_checkable
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.config import LIMITS, keeps_decisions, settings_in_force
-from sardonyx.digests import sha256
+from sardonyx.config import LIMITS, Limits, keeps_decisions, settings_in_force
+from sardonyx.digests import Digest, sha256
 from sardonyx.installed import points_in, search_path
 from sardonyx.ir import Dim
 from sardonyx.provider import Capability, Provider
@@ -62,8 +62,9 @@ class RemembersClaims(Protocol):
         """Return a claim of the same nodes with what was noted of it; raises EPFail where the nodes cannot be claimed so."""
 
 
-_TEXTS: dict[int, tuple[Settings, str]] = {}
-"""Identity of settings -> these, so that it stays theirs, and their text: sessions of equal plain options have the same ones."""
+_TEXTS: dict[int, tuple[object, str]] = {}
+"""Identity of settings or limits -> these, so that it stays theirs, and their text: sessions of equal plain options have the same
+ones."""
 _MOST_TEXTS = 8
 _PLAIN = frozenset((type(None), bool, int, float, str, bytes))
 _NO_SAVE, _NO_MEMORY, _NO_PLACEMENT = SaveSettings(), MemorySettings(), PlacementSettings()
@@ -87,21 +88,25 @@ def key_of(model: str, settings: Settings, providers: Sequence[Provider]) -> str
         return None
     try:
         parts = (
-            _FORM,
             model,
             asked,
-            _text([(provider.name, provider.decision_key()) for provider in able]),
-            sources,
-            packages,
-            plugins,
-            _text([type(finder).__qualname__ for finder in sys.meta_path]),
-            f"{sys.version} {sys.platform} {np.__version__}",
-            _text({name: text for name, text in settings_in_force().items() if name not in _WITHOUT_EFFECT}),
-            _text(LIMITS),
+            repr([(provider.name, provider.decision_key()) for provider in able]),
+            repr([type(finder).__qualname__ for finder in sys.meta_path]),
+            repr([item for item in settings_in_force().items() if item[0] not in _WITHOUT_EFFECT]),
+            _limits_text(LIMITS),
         )
     except _NoPlainTextError:
         return None
-    return sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
+    digest = _begun(sources, packages, plugins, np.__version__).copy()
+    digest.update("\0".join(parts).encode(errors="surrogatepass"))
+    return digest.hexdigest()
+
+
+@functools.lru_cache(maxsize=8)
+def _begun(sources: str, packages: str, plugins: str, numpy: str) -> Digest:
+    """Return a digest of what a process is, to which a session adds its own: long texts, which are digested once."""
+    parts = (_FORM, sources, packages, plugins, f"{sys.version} {sys.platform} {numpy}", "")
+    return sha256("\0".join(parts).encode(errors="surrogatepass"))
 
 
 def remembering(providers: Sequence[Provider]) -> list[RemembersClaims] | None:
@@ -124,10 +129,18 @@ def _settings_text(settings: Settings) -> str | None:
         text = _fields_text(settings, without="logs") if _is_plain(settings) else None
     except _NoPlainTextError:
         return None
-    if text is not None:
-        if len(_TEXTS) >= _MOST_TEXTS:
-            _TEXTS.clear()
-        _TEXTS[id(settings)] = settings, text
+    return None if text is None else _remembered(settings, text)
+
+
+def _limits_text(limits: Limits) -> str:
+    known = _TEXTS.get(id(limits))
+    return _remembered(limits, _text(limits)) if known is None else known[1]
+
+
+def _remembered(value: object, text: str) -> str:
+    if len(_TEXTS) >= _MOST_TEXTS:
+        _TEXTS.clear()
+    _TEXTS[id(value)] = value, text
     return text
 
 

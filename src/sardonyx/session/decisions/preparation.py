@@ -6,6 +6,7 @@ import contextlib
 
 from sardonyx.codegen.target import read_processor
 from sardonyx.config import keeps_decisions
+from sardonyx.digests import blake2b
 from sardonyx.errors import SardonyxError
 from sardonyx.session.decisions.key import key_of
 from sardonyx.session.options import SessionOptions
@@ -24,3 +25,4 @@ def prepare_process() -> None:
         settings = read_settings(SessionOptions())
         if keeps_decisions():
             key_of("", settings, ())
+            blake2b()

@@ -16,11 +16,12 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.digests import sha256
+from sardonyx.digests import blake2b, sha256
 from sardonyx.disk_cache import shared_cache
 from sardonyx.dtypes import Array, DataType
 from sardonyx.formats.files import new_buffer, stamp_of
 from sardonyx.formats.opened import OpenedModel
+from sardonyx.formats.page_sums import PAGE_BYTES, PageSums
 from sardonyx.formats.plain_graph import KeptProgram, Plain
 from sardonyx.held_memory import HeldKind, union_bytes
 from sardonyx.provider import Program, Provider, ReportsMemory
@@ -52,8 +53,11 @@ _HUGE_PAGES_BYTES = 4 << 20
 _SMALL_BYTES = 1 << 20
 """The most bytes of programs that lie twice: by the content of their model, and by its file."""
 _SAMPLES, _SAMPLE_BYTES = 64, 256
-_DIGESTED_BYTES = 64 << 10
-"""Up to how many bytes a file's sample is all of it."""
+_SUMMED_BYTES = 1 << 20
+"""Up to how many bytes a file's sample is of all of it: to copy and sum them takes no longer than to ask for each piece."""
+_PIECE_BYTES = 64 << 10
+"""How much is summed at a time: so little that the memory of one piece takes the next."""
+_LENGTH_BYTES = 8
 _DTYPES = {int(dtype): dtype for dtype in DataType}
 
 
@@ -138,7 +142,7 @@ def find_programs(key: str) -> KeptPrograms | None:
     return None if found is None else _programs_of(*found)
 
 
-def _programs_of(head: bytes, block: memoryview) -> KeptPrograms:
+def _programs_of(head: bytes | memoryview, block: memoryview) -> KeptPrograms:
     data = np.frombuffer(block, np.uint8)
     outline, facts, programs = marshal.loads(head)
     made = [(name, KeptProgram(plain, _arrays(data, places))) for name, plain, places in programs]
@@ -150,8 +154,9 @@ def store_known(name: str, about: Plain, key: str | None) -> None:
     cache = shared_cache()
     if cache is not None:
         found = None if key is None or cache.size_bytes(key) > _SMALL_BYTES else cache.load_blocks(key, _memory)
-        head, block = (None, memoryview(b"")) if found is None else found
-        cache.store_blocks(name, marshal.dumps((about, head)), [block])
+        head, block = (b"", memoryview(b"")) if found is None else found
+        first = marshal.dumps(about)
+        cache.store_blocks(name, len(first).to_bytes(_LENGTH_BYTES, "little") + first + (head or b""), [block])
 
 
 def load_known(name: str) -> tuple[Plain, KeptPrograms | None] | None:
@@ -164,8 +169,10 @@ def load_known(name: str) -> tuple[Plain, KeptPrograms | None] | None:
     found = None if cache is None else cache.load_blocks(name, _memory)
     if found is None:
         return None
-    about, head = marshal.loads(found[0])
-    return about, None if head is None else _programs_of(head, found[1])
+    whole = memoryview(found[0])
+    end = _LENGTH_BYTES + int.from_bytes(whole[:_LENGTH_BYTES], "little")
+    about, head = marshal.loads(whole[_LENGTH_BYTES:end]), whole[end:]
+    return about, _programs_of(head, found[1]) if head else None
 
 
 def store_programs(
@@ -255,13 +262,17 @@ def sample_file(file: SettledFile) -> str | None:
 
 
 def sample(read: Callable[[int, int], bytes | memoryview], size_bytes: int) -> str:
-    """Return a digest of some pieces of a file, spread over all of it.
+    """Return a digest of some pieces of a file, spread over all of it; of a small one, of the sums of its pages.
 
     Args:
         read: returns a number of bytes, the second, from a place, the first.
         size_bytes: how long the file is.
     """
-    if size_bytes <= _DIGESTED_BYTES:
-        return sha256(read(0, size_bytes)).hexdigest()
+    if size_bytes <= _SUMMED_BYTES:
+        sums, piece = PageSums(), memoryview(b"")
+        for begin in range(0, size_bytes, _PIECE_BYTES):
+            piece = memoryview(read(begin, min(_PIECE_BYTES, size_bytes - begin)))
+            sums.note(piece)
+        return blake2b(b"".join((sums.pages(), piece[len(piece) - len(piece) % PAGE_BYTES :]))).hexdigest()
     last = size_bytes - _SAMPLE_BYTES
-    return sha256(b"".join([read(last * number // (_SAMPLES - 1), _SAMPLE_BYTES) for number in range(_SAMPLES)])).hexdigest()
+    return blake2b(b"".join([read(last * number // (_SAMPLES - 1), _SAMPLE_BYTES) for number in range(_SAMPLES)])).hexdigest()

@@ -17,6 +17,7 @@ def cases() -> Iterator[Case]:
     yield from _gathers()
     yield from _scatters()
     yield from _windows()
+    yield from _plain_windows()
 
 
 def combined(name: str, code: str, body: str, inputs: Sequence[Array], shape: Sequence[int], options: Any, **fields: Any) -> Case:
@@ -95,3 +96,14 @@ def _windows() -> Iterator[Case]:
             yield combined(
                 f"STABLEHLO_REDUCE_WINDOW {body} {name}", "STABLEHLO_REDUCE_WINDOW", f"STABLEHLO_{body}", inputs, made, options
             )
+
+
+def _plain_windows() -> Iterator[Case]:
+    """Return cases of the older operator, whose windows are inputs, and which has a function for a subgraph."""
+    windows = [np.array(numbers, np.int64) for numbers in ((2, 2), (2, 1), (1, 2))]
+    for number, function in enumerate(("add", "mul", "minimum", "maximum", "all", "any"), 1):
+        for kind in ("FLOAT32", "INT32", "INT8", "BOOL"):
+            x, start = drawn((5, 6), kind), drawn((), kind, seed=1)
+            options = ("ReduceWindowOptions", {"reduce_function": number})
+            name = f"REDUCE_WINDOW {function} {kind}"
+            yield case(name, "REDUCE_WINDOW", [x, start, *windows], [((2, 4), kind)], options, constants=(2, 3, 4))

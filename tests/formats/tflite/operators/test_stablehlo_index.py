@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from formats.tflite.cases.case import case
 from formats.tflite.cases.windows import combined
 from formats.tflite.running import run
 from support.flat_models import one
@@ -60,10 +61,20 @@ def test_truth_values_have_windows_too() -> None:
     assert run(found.data, *found.feeds)[0].tolist() == [True, False]
 
 
-def test_a_window_that_is_longer_than_its_axis_is_refused() -> None:
-    """It has no place."""
+def test_a_window_that_is_longer_than_its_axis_has_no_place() -> None:
+    """The result has no elements, as in LiteRT."""
     options = ("StablehloReduceWindowOptions", {"window_dimensions": [4], "window_strides": [1], "body_subgraph_index": 1})
     given = [np.zeros(3, np.float32), np.array(0, np.float32)]
-    found = combined("", "STABLEHLO_REDUCE_WINDOW", "STABLEHLO_ADD", given, (1,), options)
-    with pytest.raises(errors.InvalidFlatBuffer, match="longer than axis 0"):
+    found = combined("", "STABLEHLO_REDUCE_WINDOW", "STABLEHLO_ADD", given, (0,), options)
+    assert run(found.data, *found.feeds)[0].shape == (0,)
+
+
+@pytest.mark.parametrize("wrong", [{"dilations": [0]}, {"strides": [1, 1]}, {"function": 0}, {"function": 7}])
+def test_windows_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
+    """By the operator whose windows are inputs, too."""
+    windows = [np.array(wrong.get(name, [1]), np.int64) for name in ("sizes", "strides", "dilations")]
+    options = ("ReduceWindowOptions", {"reduce_function": wrong.get("function", 1)})
+    inputs = [np.zeros(3, np.float32), np.array(0, np.float32), *windows]
+    found = case("", "REDUCE_WINDOW", inputs, [((3,), "FLOAT32")], options, constants=(2, 3, 4))
+    with pytest.raises(errors.InvalidFlatBuffer, match="REDUCE_WINDOW"):
         run(found.data, *found.feeds)

@@ -1,4 +1,4 @@
-"""STABLEHLO_GATHER, STABLEHLO_SCATTER and STABLEHLO_REDUCE_WINDOW, in terms of GatherND, ScatterND and slices.
+"""STABLEHLO_GATHER, STABLEHLO_SCATTER, STABLEHLO_REDUCE_WINDOW and REDUCE_WINDOW, in terms of GatherND, ScatterND and slices.
 
 An index of the operator has numbers for some axes of the operand, in an order of its own; windows begin there. All sizes must be
 known when the model is read. Source: the StableHLO specification of these operators.
@@ -17,7 +17,7 @@ from sardonyx.formats.tflite.operator import Operator, imports
 from sardonyx.formats.tflite.operators.stablehlo import padded
 from sardonyx.ir import Value
 
-__all__ = ["gather", "reduce_window", "scatter"]
+__all__ = ["gather", "reduce_plain_window", "reduce_window", "scatter"]
 
 _MOST_TAPS = 4096
 _REDUCTIONS = {"ADD": "add", "MULTIPLY": "mul", "MUL": "mul", "MAXIMUM": "max", "MINIMUM": "min", "AND": "and", "OR": "or"}
@@ -87,35 +87,73 @@ def scatter(op: Operator) -> None:
 @imports("STABLEHLO_REDUCE_WINDOW")
 def reduce_window(op: Operator) -> None:
     """Reduce windows of a tensor, whose elements may lie apart, and around which the initial number lies."""
-    options, shape, build = _options(op, "StablehloReduceWindowOptions"), _sizes(op, 0), op.build
+    options, shape = _options(op, "StablehloReduceWindowOptions"), _sizes(op, 0)
     rank = len(shape)
     names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
     windows, *apart = (_numbers(options, name) for name in names)
     strides, inner, dilations = (numbers or [1] * rank for numbers in apart)
     pads = _numbers(options, "padding") or [0] * (2 * rank)
-    lists = (windows, strides, inner, dilations)
-    if any(len(numbers) != rank or min(numbers, default=1) < 1 for numbers in lists) or len(pads) != 2 * rank:
-        op.refuse(f"windows {windows}, strides {strides}, dilations {inner} and {dilations}, pads {pads} of {list(shape)}")
-    if sum(windows) > _MOST_TAPS:
-        op.unsupported(f"windows {windows} have more than {_MOST_TAPS} elements along their axes")
-    combine = _COMBINED[_reduction(op, options.integer("body_subgraph_index"))]
-    start, value = build.reshape(op.raw(1), ()), op.raw(0)
-    is_bool = op.info(0).dtype is DataType.BOOL
-    if is_bool:
-        start, value = build.cast(start, DataType.UINT8), build.cast(value, DataType.UINT8)
+    if len(inner) != rank or min(inner, default=1) < 1 or len(pads) != 2 * rank:
+        op.refuse(f"dilations {inner}, pads {pads} of {list(shape)}")
     lows, highs = pads[::2], pads[1::2]
     sizes = [max(low + (size - 1) * base + 1 + high, 0) for size, low, high, base in zip(shape, lows, highs, inner, strict=True)]
     op.check_count(math.prod(sizes))
+    start, value = _without_truth(op)
     value = padded(op, value, shape, start, (lows, highs, [base - 1 for base in inner]))
-    for axis, (window, stride, dilation) in enumerate(zip(windows, strides, dilations, strict=True)):
-        places = (sizes[axis] - (window - 1) * dilation - 1) // stride + 1
-        if places < 1:
-            op.refuse(f"a window of {window} elements is longer than axis {axis}")
-        value = _folded(op, value, axis, [(tap * dilation, stride, places) for tap in range(window)], combine)
-    value = build.node(combine, value, start)
-    op.put_raw(0, build.cast(value, DataType.BOOL) if is_bool else value)
+    combine = _reduction(op, options.integer("body_subgraph_index"))
+    op.put_raw(0, _windows_of(op, value, start, sizes, combine, (windows, strides, dilations)))
 
 
+@imports("REDUCE_WINDOW")
+def reduce_plain_window(op: Operator) -> None:
+    """Reduce windows of a tensor by a function that the options name; sizes, strides and dilations are inputs."""
+    options, shape = _options(op, "ReduceWindowOptions"), _sizes(op, 0)
+    combine = _FUNCTIONS.get(options.integer("reduce_function"))
+    if combine is None:
+        op.refuse(f"its function is number {options.integer('reduce_function')}")
+    windows = [list(map(int, op.constant(index).reshape(-1))) for index in (2, 3, 4)]
+    start, value = _without_truth(op)
+    op.put_raw(0, _windows_of(op, value, start, shape, combine, windows))
+
+
+def _without_truth(op: Operator) -> tuple[Value, Value]:
+    """Return the initial number and the tensor, truth values as integers."""
+    start, value = op.build.reshape(op.raw(1), ()), op.raw(0)
+    if op.info(0).dtype is not DataType.BOOL:
+        return start, value
+    return op.build.cast(start, DataType.UINT8), op.build.cast(value, DataType.UINT8)
+
+
+def _windows_of(
+    op: Operator, value: Value, start: Value, shape: Sequence[int], combine: str, windows: Sequence[Sequence[int]]
+) -> Value:
+    """Return windows reduced, in the type of the operator's input, with a number from which each begins.
+
+    Args:
+        op: the operator.
+        value: what has the windows; truth values as integers.
+        start: the number.
+        shape: the sizes of `value`.
+        combine: how two numbers become one, of `_COMBINED`.
+        windows: for each axis the sizes of windows, their strides, and how far their elements are apart.
+    """
+    rank, build, dtype = len(shape), op.build, op.info(0).dtype
+    if any(len(numbers) != rank or min(numbers, default=1) < 1 for numbers in windows):
+        op.refuse(f"windows {windows[0]}, strides {windows[1]} and dilations {windows[2]} of {list(shape)}")
+    if sum(windows[0]) > _MOST_TAPS:
+        op.unsupported(f"windows {windows[0]} have more than {_MOST_TAPS} elements along their axes")
+    is_logical = combine in ("and", "or")
+    if is_logical and dtype is not DataType.BOOL:
+        value, start = (build.cast(build.cast(item, DataType.BOOL), DataType.UINT8) for item in (value, start))
+    for axis, (window, stride, dilation) in enumerate(zip(*windows, strict=True)):
+        places = max((shape[axis] - (window - 1) * dilation - 1) // stride + 1, 0)
+        value = _folded(op, value, axis, [(tap * dilation, stride, places) for tap in range(window)], _COMBINED[combine])
+    value = build.node(_COMBINED[combine], value, start)
+    return build.cast(value, dtype) if is_logical or dtype is DataType.BOOL else value
+
+
+_FUNCTIONS = dict(enumerate(("add", "mul", "min", "max", "and", "or"), 1))
+"""Number of the options' function -> its name."""
 _COMBINED = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min", "and": "Min", "or": "Max"}
 
 
@@ -123,7 +161,7 @@ def _folded(op: Operator, value: Value, axis: int, taps: Sequence[tuple[int, int
     """Return slices along an axis, each (start, step, count), combined."""
     build, made = op.build, None
     for start, step, count in taps:
-        stop = start + (count - 1) * step + 1
+        stop = start + max((count - 1) * step + 1, 0)
         part = build.node("Slice", value, *(build.ints(number) for number in (start, stop, axis, step)))
         made = part if made is None else build.node(combine, made, part)
     assert made is not None
