@@ -48,6 +48,8 @@ CHECKED_EACH = 64
 """How many nodes, or other items of a graph, are gone through between two checks."""
 _BLOCK_ITEMS = 4096
 _NEVER = (1 << 63) - 1
+_Words = ctypes.c_int64 * 3
+"""Kept: a type of arrays that nobody refers to is made anew, as a class, each time that one is asked for."""
 _PATIENCE_SECONDS = 0.03
 
 
@@ -92,7 +94,7 @@ class Cancellation:
 
     def _watch(self, flags: tuple[Flag, Flag]) -> None:
         self._flags = flags
-        self._words = (ctypes.c_int64 * 3)(flags[0].address, flags[1].address, self._wake_ns)
+        self._words = _Words(flags[0].address, flags[1].address, self._wake_ns)
         self.address = ctypes.addressof(self._words)
         """Words for native code: the addresses of two flags, and the monotonic time in nanoseconds at which the work ends."""
 

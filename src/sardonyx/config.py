@@ -16,6 +16,7 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.forks import without_fork
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 __all__ = [
@@ -48,9 +49,16 @@ _MOST_DIGITS = 18
 _PRECISIONS = ("highest", "high", "medium")
 
 
+def _variable(name: str) -> str | None:
+    """Return a variable; None where it is not set, which `os.environ.get` finds out by an exception."""
+    environ = os.environ
+    raw = getattr(environ, "_data", None)
+    return environ.get(name) if raw is None or environ.encodekey(name) in raw else None
+
+
 def _positive(name: str) -> int | None:
     """Return a variable as a positive number; None where it is not set or 0, and, with a warning, where it is no number."""
-    text = os.environ.get(name, "")
+    text = _variable(name) or ""
     if text and not _is_number(text):
         message = f"the environment variable {name} must be a number of at least 1, got {text!r:.40}, which has no effect"
         warnings.warn(message, UserWarning, stacklevel=3)
@@ -143,12 +151,12 @@ LIMITS = Limits()
 
 def isa() -> str | None:
     """Return the instruction set that `SARDONYX_ISA` forces, or None."""
-    return os.environ.get("SARDONYX_ISA") or None
+    return _variable("SARDONYX_ISA") or None
 
 
 def float32_precision() -> str:
     """Return `SARDONYX_FLOAT32_PRECISION`, or "" where it is not set or, with a warning, none of the words."""
-    text = os.environ.get("SARDONYX_FLOAT32_PRECISION", "")
+    text = _variable("SARDONYX_FLOAT32_PRECISION") or ""
     if text and text not in _PRECISIONS:
         names = ", ".join(_PRECISIONS)
         message = f"the environment variable SARDONYX_FLOAT32_PRECISION must be one of {names}, got {text!r}, which has no effect"
@@ -170,10 +178,10 @@ def cache_dir() -> Path | None:
     with without_fork():
         from pathlib import Path  # a fifth of what is not NumPy's of `import sardonyx`
 
-    text = os.environ.get("SARDONYX_CACHE_DIR")
+    text = _variable("SARDONYX_CACHE_DIR")
     if text is not None:
         return Path(text) if text else None
-    base = os.environ.get("XDG_CACHE_HOME", "")
+    base = _variable("XDG_CACHE_HOME") or ""
     if os.path.isabs(base):
         return Path(base) / "sardonyx"
     home = os.path.expanduser("~")
@@ -182,13 +190,13 @@ def cache_dir() -> Path | None:
 
 def cache_limit_bytes() -> int:
     """Return the size limit of the object cache in bytes."""
-    text = os.environ.get("SARDONYX_CACHE_BYTES", "")
+    text = _variable("SARDONYX_CACHE_BYTES") or ""
     return int(text) if _is_number(text) else DEFAULT_CACHE_BYTES
 
 
 def compiles_inline() -> bool:
     """Return whether `SARDONYX_COMPILE` asks for LLVM in this process."""
-    text = os.environ.get("SARDONYX_COMPILE", "")
+    text = _variable("SARDONYX_COMPILE") or ""
     if text not in ("", "inline"):
         message = f"the environment variable SARDONYX_COMPILE is inline or empty, got {text!r}, which has no effect"
         warnings.warn(message, UserWarning, stacklevel=2)
@@ -197,32 +205,32 @@ def compiles_inline() -> bool:
 
 def runs_natively() -> bool:
     """Return whether sessions may be run by machine code from the call on, which `SARDONYX_NATIVE_RUN=0` forbids."""
-    return os.environ.get("SARDONYX_NATIVE_RUN") != "0"
+    return _variable("SARDONYX_NATIVE_RUN") != "0"
 
 
 def keeps_decisions() -> bool:
     """Return whether what is decided of models is kept on disk, which `SARDONYX_KEEP_DECISIONS=0` forbids."""
-    return os.environ.get("SARDONYX_KEEP_DECISIONS") != "0"
+    return _variable("SARDONYX_KEEP_DECISIONS") != "0"
 
 
 def guards_memory() -> bool:
     """Return whether `SARDONYX_GUARD` asks for unmapped pages around what compiled kernels work on."""
-    return os.environ.get("SARDONYX_GUARD") == "1"
+    return _variable("SARDONYX_GUARD") == "1"
 
 
 def maps_weights() -> bool:
     """Return whether `SARDONYX_MAP_WEIGHTS` asks to map model files, not to read them."""
-    return os.environ.get("SARDONYX_MAP_WEIGHTS") == "1"
+    return _variable("SARDONYX_MAP_WEIGHTS") == "1"
 
 
 def reads_options_of_models() -> bool:
     """Return whether onnxruntime's `ORT_LOAD_CONFIG_FROM_MODEL` has sessions take the options that models bring."""
-    return os.environ.get("ORT_LOAD_CONFIG_FROM_MODEL") == "1"
+    return _variable("ORT_LOAD_CONFIG_FROM_MODEL") == "1"
 
 
 def trace_file() -> Path | None:
     """Return the file that trace events go to, or None."""
-    text = os.environ.get("SARDONYX_TRACE")
+    text = _variable("SARDONYX_TRACE")
     if not text:
         return None
     with without_fork():
@@ -233,7 +241,7 @@ def trace_file() -> Path | None:
 
 def environment_with(folder: Path) -> dict[str, str]:
     """Return this process's environment for a child that finds Python's modules in `folder` before others."""
-    paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [str(folder), *filter(None, [_variable("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
@@ -244,6 +252,14 @@ def environment_with_cache(folder: Path) -> dict[str, str]:
 
 def settings_in_force() -> dict[str, str]:
     """Return the variables of this package that are set, and those by which other packages of the process choose their threads."""
-    others = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_CORETYPE")
-    names = sorted([name for name in os.environ if name.startswith("SARDONYX_") or name in others])
-    return {name: os.environ[name] for name in names}
+    global _LATEST
+    raw: Mapping[object, object] = getattr(os.environ, "_data", os.environ)  # where Python shows it: this decodes no name
+    if raw != _LATEST[0]:
+        others = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_CORETYPE")
+        names = sorted([name for name in os.environ if name.startswith("SARDONYX_") or name in others])
+        _LATEST = dict(raw), {name: os.environ[name] for name in names}
+    return _LATEST[1].copy()
+
+
+_LATEST: tuple[Mapping[object, object], dict[str, str]] = {}, {}
+"""All variables when they were looked through last, and those in force."""

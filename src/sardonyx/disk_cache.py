@@ -85,7 +85,7 @@ class DiskCache:
             limit_bytes: the size of all files together that a write keeps to.
             report: is called with hits, misses and everything that went wrong.
         """
-        self.folder = folder
+        self.folder, self._prefix = folder, os.path.join(folder, "")
         self._limit_bytes = limit_bytes
         self._report = report
         self._total_bytes: int | None = None
@@ -207,7 +207,7 @@ class DiskCache:
         return ""
 
     def _path(self, key: str) -> str:
-        return os.path.join(self.folder, f"{key}{_SUFFIX}")
+        return f"{self._prefix}{key}{_SUFFIX}"
 
     def _is_private(self, problem: str) -> bool:
         if problem:
@@ -221,7 +221,7 @@ class DiskCache:
             self._report(event, detail)
 
     def _new_draft(self) -> str:
-        return os.path.join(self.folder, f".{os.urandom(8).hex()}{_DRAFT_SUFFIX}")
+        return f"{self._prefix}.{os.urandom(8).hex()}{_DRAFT_SUFFIX}"
 
     def _write(self, path: str, pieces: Iterable[bytes | memoryview]) -> None:
         draft = self._new_draft()

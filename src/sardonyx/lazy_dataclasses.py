@@ -11,6 +11,7 @@ as ever.
 
 from __future__ import annotations
 
+import collections
 import dataclasses as standard
 import itertools
 import reprlib
@@ -170,11 +171,13 @@ def _later(
 
     `plainly` is the method for a class and any arguments; what it cannot do, it leaves to the real one by returning `_UNDONE`.
     """
+    calls = 0
 
     def method(self: Any, /, *arguments: Any, **named: Any) -> Any:
+        nonlocal calls
         owner: Any = method.owner  # type: ignore[attr-defined]  # `_made` sets it
-        method.calls += 1  # type: ignore[attr-defined]  # set below
-        if method.calls <= _PLAIN_CALLS:  # type: ignore[attr-defined]  # as above
+        calls += 1
+        if calls <= _PLAIN_CALLS:
             result = plainly(self, owner, arguments, named)
             if result is not _UNDONE:
                 return result
@@ -188,7 +191,6 @@ def _later(
         return written(self, *arguments, **named)
 
     method.__name__ = name
-    method.calls = 0  # type: ignore[attr-defined]  # functions have any attributes, their type has not
     return method
 
 
@@ -198,57 +200,56 @@ _UNDONE = object()
 
 
 def _init(self: Any, owner: type, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """Set the fields of a new object, unless the arguments are wrong: then what is written says so."""
-    names, known, others, needed, has_more = owner.__dict__.get("_lazy_facts") or _facts_of(owner)
-    assign = object.__setattr__
-    if len(arguments) == len(names) and not named:
-        given = names
-        for name, value in zip(names, arguments):  # noqa: B905  of the same length, and a keyword takes time
-            assign(self, name, value)
-    elif named or len(arguments) > len(names):
-        given = dict(zip(names, arguments, strict=False))
+    """Set the fields of a new object, unless the arguments are wrong: then what is written says so.
+
+    A loop in Python over fields would take as long as all else here.
+    """
+    names, defaults, has_more = owner.__dict__.get("_lazy_facts") or _facts_of(owner)
+    if names is None:
+        return _UNDONE
+    if named:
+        given = dict(zip(names, arguments))  # noqa: B905  there may be fewer arguments than names
         given.update(named)
-        if len(given) != len(arguments) + len(named) or not given.keys() <= known or not needed <= given.keys():
+        left = defaults.keys() - given if defaults else ()
+        is_right = len(given) == len(arguments) + len(named) and given.keys() <= owner.__dict__["__dataclass_fields__"].keys()
+        if not is_right or len(given) + len(left) != len(names):
             return _UNDONE
-        for name, value in given.items():
-            assign(self, name, value)
+        _exhaust(map(_assign, itertools.repeat(self), given, given.values()))
     else:
-        given = names[: len(arguments)]
-        if len(arguments) < len(names) and not needed.issubset(given):
+        left = names[len(arguments) :]
+        if len(arguments) > len(names) or (left and not defaults.keys() >= set(left)):
             return _UNDONE
-        for name, value in zip(given, arguments, strict=True):
-            assign(self, name, value)
-    if others:
-        for name, (value, make) in others.items():
-            if name not in given:
-                assign(self, name, value if make is None else make())
+        _exhaust(map(_assign, itertools.repeat(self), names, arguments))
+    for name in left:
+        item = defaults[name]
+        _assign(self, name, item.default if item.default_factory is standard.MISSING else item.default_factory())
     if has_more:
         self.__post_init__()
     return None
 
 
-def _facts_of(owner: type) -> Any:
-    """Return what objects of a class are made of, which the class keeps.
+_assign = object.__setattr__
+_exhaust = collections.deque(maxlen=0).extend
+"""Takes all that an iterator has."""
 
-    These are the names that arguments have, in order and as a set; of fields that are set by themselves what to, or what makes it;
-    the names that must be given; and whether there is more to do.
+
+def _facts_of(owner: type) -> Any:
+    """Return what objects of a class are made of, which the class keeps, in few objects: each is one that collections look at.
+
+    These are the names that arguments have, in order, those fields that may be left out, and whether there is more to do. Where
+    fields are set by no argument, there is None for the names.
     """
-    found = owner.__dict__.get("_lazy_facts")
-    if found is None:
-        names, missing = owner.__dict__["__match_args__"], standard.MISSING
-        others: dict[str, tuple[Any, Callable[[], Any] | None]] = {}
-        needed = []
-        for name, item in owner.__dict__["__dataclass_fields__"].items():
-            if item.default_factory is not missing:
-                others[name] = None, item.default_factory
-            elif item.default is not missing:
-                if item.init or "__slots__" in owner.__dict__:  # else the class has it
-                    others[name] = item.default, None
-            elif item.init:
-                needed.append(name)
-        found = names, frozenset(names), others, frozenset(needed), hasattr(owner, "__post_init__")
-        owner._lazy_facts = found  # type: ignore[attr-defined]  # of any class
+    fields_of, missing = owner.__dict__["__dataclass_fields__"], standard.MISSING
+    defaults = {
+        name: item for name, item in fields_of.items() if item.default is not missing or item.default_factory is not missing
+    }
+    names = owner.__dict__["__match_args__"]
+    found = names if len(names) == len(fields_of) else None, defaults or _NO_DEFAULTS, hasattr(owner, "__post_init__")
+    owner._lazy_facts = found  # type: ignore[attr-defined]  # of any class
     return found
+
+
+_NO_DEFAULTS: dict[str, Any] = {}
 
 
 def _equals(self: Any, owner: type, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:

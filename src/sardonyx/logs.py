@@ -85,11 +85,13 @@ def logging_as(severity: int, logid: str) -> Iterator[None]:
     """
     token = _SCOPE.set((severity, logid))
     wants = is_verbose(severity)
-    _ask("scopes", int(wants))
+    if wants:
+        _ask("scopes", 1)
     try:
         yield
     finally:
-        _ask("scopes", -int(wants))
+        if wants:
+            _ask("scopes", -1)
         _SCOPE.reset(token)
 
 

@@ -86,12 +86,13 @@ def event(name: str, **details: object) -> None:
         _tell(what)
 
 
-@contextlib.contextmanager
-def span(name: str, **details: object) -> Iterator[dict[str, Any]]:
+def span(name: str, **details: object) -> contextlib.AbstractContextManager[dict[str, Any]]:
     """Tell the observers how long the block took; the block may add to the dict that it is given."""
-    if not _active():
-        yield details
-        return
+    return _told(name, details) if _active() else contextlib.nullcontext(details)
+
+
+@contextlib.contextmanager
+def _told(name: str, details: dict[str, Any]) -> Iterator[dict[str, Any]]:
     start = time.perf_counter_ns()
     try:
         yield details

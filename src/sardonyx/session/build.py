@@ -20,7 +20,7 @@ from sardonyx.errors import SardonyxError
 from sardonyx.forks import without_fork
 from sardonyx.full_collections import without_full_collections
 from sardonyx.session.built import Built
-from sardonyx.session.decisions.keep import Attempt, begin, find_built
+from sardonyx.session.decisions.keep import Attempt, begin, find_built, find_file
 from sardonyx.session.decisions.rebuild import rebuild, rebuild_known
 from sardonyx.session.decisions.sharing import find_shared, share
 from sardonyx.session.settings.settings import Settings
@@ -74,15 +74,16 @@ def build(
     """
     if variant is not None or providers.excluded:
         settings = settings.without_files()
-    attempt = None
+    attempt, file = None, None
     if variant is None and profiler is None:
-        built = find_built(source, settings, providers)
+        file = find_file(source, settings, providers)
+        built = find_built(file, settings, providers)
         if built is not None:
             event("decisions.shared", model=built.label)
             return built
     with without_full_collections() if source.may_be_large() else contextlib.nullcontext():
         if variant is None and profiler is None:
-            built = rebuild_known(source, settings, providers)
+            built = rebuild_known(source, file, settings, providers)
             if built is not None:
                 return built
             attempt = begin(source, settings, providers)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import importlib
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -125,10 +128,10 @@ class SessionOptions(ConfigEntries):
 
     def copy(self) -> SessionOptions:
         """Return options that begin as these are, and may be changed by themselves."""
-        made = SessionOptions.__new__(SessionOptions)
-        for name in (*SessionOptions.__slots__, "_entries"):
-            value = getattr(self, name)
-            object.__setattr__(made, name, value.copy() if isinstance(value, (dict, list)) else value)  # checked when it was set
+        made, assign = SessionOptions.__new__(SessionOptions), object.__setattr__  # checked when it was set
+        collections.deque(map(assign, itertools.repeat(made), _FIELDS, _values_of(self)), maxlen=0)
+        for name in (*_COLLECTIONS, "_providers"):
+            assign(made, name, getattr(self, name).copy())
         return made
 
     def plain_values(self) -> tuple[object, ...] | None:
@@ -136,11 +139,11 @@ class SessionOptions(ConfigEntries):
 
         Options with config entries, or with what depends on the process or on a file, say more.
         """
-        if any(getattr(self, name) for name in _COLLECTIONS) or self.placement_file or not self.use_per_session_threads:
+        if any(_collections_of(self)) or self.placement_file or not self.use_per_session_threads:
             return None
         if self.execution_order != ExecutionOrder.DEFAULT or self.context_output != _NO_OUTPUT or self._context_reader != (None, 0):
             return None
-        return tuple([getattr(self, name) for name in _PLAIN])
+        return _plain_values_of(self)
 
     @classmethod
     def of_plain_values(cls, values: tuple[object, ...]) -> SessionOptions:
@@ -437,6 +440,10 @@ _PLAIN = tuple(
     if name not in (*_COLLECTIONS, *_ELSEWHERE, "_context_reader", "context_output", "execution_order", "placement_file")
 )
 """The options that are numbers and texts."""
+_FIELDS = (*SessionOptions.__slots__, "_entries")
+_values_of: Callable[[SessionOptions], tuple[object, ...]] = operator.attrgetter(*_FIELDS)
+_collections_of: Callable[[SessionOptions], tuple[object, ...]] = operator.attrgetter(*_COLLECTIONS)
+_plain_values_of: Callable[[SessionOptions], tuple[object, ...]] = operator.attrgetter(*_PLAIN)
 
 
 def _load_timed_out(timeout_ms: float) -> ModelLoadTimedOut:

@@ -49,7 +49,7 @@ from sardonyx.session.stages.provider_list import ProviderList
 from sardonyx.session.stages.source import Source
 from sardonyx.trace import event, span
 
-__all__ = ["Attempt", "KnownModel", "begin", "find_built", "find_known"]
+__all__ = ["Attempt", "KnownModel", "begin", "find_built", "find_file", "find_known"]
 
 _T = TypeVar("_T")
 _MOST_MESSAGE_BYTES = 64 << 20
@@ -172,8 +172,8 @@ class Attempt:
             return None
 
 
-def find_built(source: Source, settings: Settings, providers: ProviderList) -> Built | None:
-    """Return what another session of the same file is built of, without reading the file; None where that is not known.
+def find_file(source: Source, settings: Settings, providers: ProviderList) -> SettledFile | None:
+    """Return the file of a model by which something may be known of it; None where there is none.
 
     Args:
         source: the model; a path.
@@ -183,7 +183,17 @@ def find_built(source: Source, settings: Settings, providers: ProviderList) -> B
     given = source.given
     if not isinstance(given, (str, os.PathLike)) or not settings.shares_programs or not _keeps(settings, providers):
         return None
-    file = None if registered_formats() else settled_file(given)
+    return None if registered_formats() else settled_file(given)
+
+
+def find_built(file: SettledFile | None, settings: Settings, providers: ProviderList) -> Built | None:
+    """Return what another session of the same file is built of, without reading the file; None where that is not known.
+
+    Args:
+        file: what `find_file` found.
+        settings: of the session.
+        providers: of the session.
+    """
     known = None if file is None else known_digests(file)
     if file is None or known is None:
         return None
@@ -213,15 +223,14 @@ class KnownModel:
     """Its programs, where they are small."""
 
 
-def find_known(source: Source, settings: Settings, providers: ProviderList) -> KnownModel | None:
+def find_known(source: Source, file: SettledFile | None, settings: Settings, providers: ProviderList) -> KnownModel | None:
     """Return what is known of a model by its file, of whose bytes only samples are read; None where nothing is.
 
-    Arguments are those of `find_built`.
+    Arguments are those of `find_file` and `find_built`.
     """
     given = source.given
-    if not isinstance(given, (str, os.PathLike)) or not settings.shares_programs or not _keeps(settings, providers):
+    if not isinstance(given, (str, os.PathLike)):
         return None
-    file = None if registered_formats() else settled_file(given)
     pieces = None if file is None or shared_cache() is None else sample_file(file)
     key = None if file is None or pieces is None else known_file_key(file, pieces, settings, providers.all)
     try:

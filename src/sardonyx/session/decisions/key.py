@@ -83,7 +83,8 @@ def key_of(model: str, settings: Settings, providers: Sequence[Provider]) -> str
         providers: of the session.
     """
     asked, able = _settings_text(settings), remembering(providers)
-    sources, packages, plugins = stamp_of("sardonyx"), installed_packages(search_path()), plugin_sources(search_path())
+    path = search_path()
+    sources, packages, plugins = stamp_of("sardonyx"), installed_packages(path), plugin_sources(path)
     if asked is None or able is None or sources is None or plugins is None or "llvmlite-" not in packages:
         return None
     try:

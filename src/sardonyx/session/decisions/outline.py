@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import marshal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -28,7 +29,7 @@ _MOST_BYTES = 16 << 20
 
 
 def outline_of(built: Built) -> Plain:
-    """Return what a model is, without its programs.
+    """Return what a model is, without its programs; what only reports ask for is in bytes, of which no objects are made.
 
     Raises:
         NoPlainForm: it is not one plan of programs on the host, or its report lists what is not kept.
@@ -43,8 +44,7 @@ def outline_of(built: Built) -> Plain:
         tuple((item.name, item.type, tuple(item.shape)) for item in built.declared),
         tuple((name, writer.array(array)) for name, array in built.defaults.items()),
         tuple(getattr(built.metadata, field.name) for field in dataclasses.fields(ModelMetadata)),
-        tuple(map(plain_placement, built.placements)),
-        report,
+        (len(built.placements), marshal.dumps(tuple(map(plain_placement, built.placements))), marshal.dumps(report)),
         tuple(
             (step.name, step.provider, step.inputs, step.outputs, step.frees, tuple(map(writer.type, step.types))) for step in steps
         ),
@@ -80,7 +80,7 @@ def built_of(
     Raises:
         LookupError, TypeError, ValueError: the outline is not as it was written.
     """
-    inputs, declared, defaults, metadata, placements, report, steps, segments, *rest = outline
+    inputs, declared, defaults, metadata, (count, placements, report), steps, segments, *rest = outline
     slot_count, read, constants, outputs, last_use, fillable, shares = rest
     reader = PlainReader(_no_tensor)
     plan = Plan(
@@ -106,9 +106,9 @@ def built_of(
         executor=executor_for(plan, settings),
         bodies=(),
         plans=(plan,),
-        placements=KeptPlacements(placements),
+        placements=KeptPlacements(count, functools.partial(marshal.loads, placements)),
         providers=providers,
-        report=functools.partial(report_of, report),
+        report=lambda: report_of(marshal.loads(report)),
         recorder=None,
         stamps=stamps,
         data=data,

@@ -16,7 +16,7 @@ from sardonyx.runtime.plan import make_plan
 from sardonyx.session.built import Built
 from sardonyx.session.decisions.data_files import DataFile, are_as_before
 from sardonyx.session.decisions.keep import Attempt, find_known
-from sardonyx.session.decisions.known_files import remember_digests
+from sardonyx.session.decisions.known_files import SettledFile, remember_digests
 from sardonyx.session.decisions.outline import built_of
 from sardonyx.session.decisions.programs import KeptPrograms, find_programs, restored_programs
 from sardonyx.session.decisions.record import Restored
@@ -32,15 +32,21 @@ from sardonyx.trace import event, span
 __all__ = ["rebuild", "rebuild_known"]
 
 
-def rebuild_known(source: Source, settings: Settings, providers: ProviderList) -> Built | None:
+def rebuild_known(source: Source, file: SettledFile | None, settings: Settings, providers: ProviderList) -> Built | None:
     """Return a model whose file is known, ready to run by the programs that an earlier process kept; None where there are none.
+
+    Args:
+        source: the model.
+        file: what `find_file` found.
+        settings: of the session.
+        providers: of the session.
 
     Raises:
         Fail: the model's file is not what it was when it was read before.
         SardonyxError: the load was cancelled.
     """
     source.check()
-    known = find_known(source, settings, providers)
+    known = find_known(source, file, settings, providers)
     if known is None:
         return None
     _, stamp, _ = known.file

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import marshal
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
@@ -270,13 +270,13 @@ def read_placement(
 class KeptPlacements(Sequence[Placement]):
     """Placements that are read when somebody asks for them, which few sessions do."""
 
-    def __init__(self, plain: Sequence[Plain]) -> None:
-        """Keep what `plain_placement` returned of each."""
-        self._plain = plain
+    def __init__(self, count: int, plain: Callable[[], Sequence[Plain]]) -> None:
+        """Keep how many there are, and what returns what `plain_placement` did of each."""
+        self._count, self._plain = count, plain
         self._read: tuple[Placement, ...] | None = None
 
     def __len__(self) -> int:
-        return len(self._plain)
+        return self._count
 
     @overload
     def __getitem__(self, index: int) -> Placement: ...
@@ -287,7 +287,7 @@ class KeptPlacements(Sequence[Placement]):
     def __getitem__(self, index: int | slice) -> Placement | Sequence[Placement]:
         read = self._read
         if read is None:
-            read = self._read = tuple([read_placement(*place) for place in self._plain])
+            read = self._read = tuple([read_placement(*place) for place in self._plain()])
         return read[index]
 
 

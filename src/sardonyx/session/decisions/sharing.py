@@ -8,6 +8,7 @@ live on, for programs that make a session for each call: without arenas, and wit
 
 from __future__ import annotations
 
+import operator
 import os
 import weakref
 from collections.abc import Callable
@@ -36,6 +37,7 @@ Identity = tuple[object, ...]
 _LOCK = new_lock()
 _BUILT: weakref.WeakValueDictionary[Identity, Built] = weakref.WeakValueDictionary()
 _FIELDS = tuple(field.name for field in dataclasses.fields(Built) if field.name != "executor")
+_values_of: Callable[[Built], tuple[object, ...]] = operator.attrgetter(*_FIELDS)
 _RECENT: dict[Identity, tuple[Callable[[], Built], int]] = {}
 """What makes anew what lives on, with its bytes, in the order of use."""
 
@@ -112,7 +114,7 @@ def forget_recent() -> None:
 
 def _maker_of(built: Built) -> Callable[[], Built]:
     """Return what makes the same with an executor that keeps nothing of runs, and that no session has; it holds none itself."""
-    values = {name: getattr(built, name) for name in _FIELDS}
+    values = dict(zip(_FIELDS, _values_of(built), strict=True))
     fresh = built.executor.maker()
     return lambda: Built(executor=fresh(), **values)
 

@@ -84,7 +84,7 @@ class Source:
 
     def after(self, stamps: Mapping[Path, FileStamp]) -> Source:
         """Return this source, once it was read from files with these `stamps`."""
-        return dataclasses.replace(self, stamps=stamps)
+        return Source(self.given, self.is_copy, stamps)
 
     def kept(self, *, for_variants: bool, for_failures: bool) -> Source | None:
         """Return what a session keeps, so that it can read its model again, or None.
