@@ -6,8 +6,9 @@
 A block of A is scaled by its largest magnitude / 127, each number rounded to nearest, ties to even; a block with an infinity or NaN
 makes its row NaN. Rows are independent of one another: equal bits in a batch or alone, for any number of threads.
 
-A tile reads the scales of a block of B before its numbers, as they lie: memory that is read strictly forwards comes at full speed.
-Where all zero points are half the range, their part is what the dot product of a block begins with.
+A tile reads the scales of a block of B before its numbers, as they lie: memory that is read strictly forwards comes at full speed. It
+asks for its part of C first, which is rarely near when it is stored. Where all zero points are half the range, their part is what
+the dot product of a block begins with.
 
 Where no instruction takes four bytes, dot products of numbers of few bits are added up in int16, as many as that holds.
 
@@ -165,6 +166,9 @@ def _write_tile(module: Module, symbol: str, panels: BlockLayout, height: int, e
         vectors = range(0, width, lanes)
         totals = [b.variable(b.const(F32.vector(lanes), 0.0)) for _ in range(height) for _ in vectors]
         dots = [b.variable(b.const(I32.vector(lanes), 0)) for _ in totals]
+        for i in range(height):
+            for j in vectors:
+                b.prefetch(b.buffer(C, F32).at((m + i) * N + n + j), write=True)
         with b.loop(0, blocks) as block:
             here = stored.at(block * panels.block_bytes(width))
             heads = [q.at((blocks * i + block) * q_bytes(panels.block_size)) for i in range(height)]
