@@ -6,9 +6,9 @@
 A block of A is scaled by its largest magnitude / 127, each number rounded to nearest, ties to even; a block with an infinity or NaN
 makes its row NaN. Rows are independent of one another: equal bits in a batch or alone, for any number of threads.
 
-A tile reads the scales of a block of B before its numbers, as they lie: memory that is read strictly forwards comes at full speed. It
-asks for its part of C first, which is rarely near when it is stored. Where all zero points are half the range, their part is what
-the dot product of a block begins with.
+A tile reads the scales of a block of B before its numbers, as they lie: memory that is read strictly forwards comes at full speed.
+It asks for its part of C first, which is rarely near when it is stored. Where all zero points are half the range, their part is
+what the dot product of a block begins with.
 
 Where no instruction takes four bytes, dot products of numbers of few bits are added up in int16, as many as that holds.
 

@@ -3,7 +3,7 @@
 Numbers of other widths than 2, 4 and 8 are stored in the next of these.
 
 accuracy_level 4, on processors with dot products of integers  rows are rounded to 8 bits by blocks, integers multiplied
-one row, on processors with dot products of four bytes         the row is written in digits of 8 bits, exactly (`digit_blocks`)
+few rows, on processors with dot products of four bytes        rows are written in digits of 8 bits, exactly (`digit_blocks`)
 else                                                           weights are decoded: (number - zero point) x scale in float32
 
 The last two differ by the roundings of float32 sums; which one is taken is decided by the rows of a run.
@@ -61,6 +61,8 @@ _B, _SCALES, _ZERO_POINTS, _GROUPS, _BIAS = range(1, 6)
 _STORED_BITS = {2: 2, 3: 4, 4: 4, 5: 8, 6: 8, 7: 8, 8: 8}
 """Bits of a number -> bits that it is stored in."""
 _LEAST_BLOCK = 16
+_DIGIT_ROWS = 4
+"""Rows that are written in digits at most: to decode weights for more of them takes less."""
 _BYTES = 4
 """The accuracy level that allows rows of int8. Source: com.microsoft MatMulNBits."""
 
@@ -143,17 +145,17 @@ def lower(low: Lowering, group: Group, spec: NBitsSpec) -> None:
         _multiply_bytes(low, group, spec, left, packed)
         return
     rows, right = product(left.shape[:-1]), RightSide(packed, spec.K, spec.N, spec.panels)
-    if rows == 0 or (isinstance(rows, int) and rows > 1) or spec.panels.zero == F32 or not has_dot4(low.target):
+    if (isinstance(rows, int) and rows > _DIGIT_ROWS) or spec.panels.zero == F32 or not has_dot4(low.target):
         multiply(low, group, left, right, bias)
         return
 
-    def is_one(sizes: Sizes) -> bool:
-        return sizes(rows) == 1
+    def are_few(sizes: Sizes) -> bool:
+        return sizes(rows) <= _DIGIT_ROWS
 
     result = low.result(group.result)
-    _multiply_digits(low, group, spec, left, packed, result, unless=lambda sizes: not is_one(sizes))
-    if rows != 1:
-        multiply(low, group, left, right, bias, result=result, unless=is_one)
+    _multiply_digits(low, group, spec, left, packed, result, unless=lambda sizes: not are_few(sizes))
+    if not isinstance(rows, int):
+        multiply(low, group, left, right, bias, result=result, unless=are_few)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -194,7 +196,7 @@ class DotBlocksKernel:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DigitsKernel:
-    """A row written in digits of 8 bits by blocks."""
+    """Rows written in digits of 8 bits by blocks."""
 
     block_size: int
     """Elements that share a unit."""
@@ -237,16 +239,16 @@ def _multiply_digits(
     result: Buffer,
     unless: Callable[[Sizes], bool],
 ) -> None:
-    """Add the steps that write the row of `left` (…, K) in digits and multiply them, with the tail of the group."""
-    size, width = spec.panels.block_size, tiling(low.target).panel
+    """Add the steps that write rows of `left` (…, K) in digits and multiply them, with the tail of the group."""
+    size, width, rows = spec.panels.block_size, tiling(low.target).panel, product(left.shape[:-1])
     blocks = -(-spec.K // size)
-    digits = low.temporary(DataType.UINT8, (blocks, digit_bytes(size)))
+    digits = low.temporary(DataType.UINT8, (_DIGIT_ROWS, blocks, digit_bytes(size)))
 
     def plan_digits(sizes: Sizes) -> tuple[list[int], int]:
-        return QuantizeParams(spec.K, blocks).words(), blocks
+        return QuantizeParams(spec.K, blocks).words(), sizes(rows) * blocks
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
-        params = DigitParams(1, spec.N, blocks, spec.K)
+        params = DigitParams(sizes(rows), spec.N, blocks, spec.K)
         return params.words(), params.tasks(width)
 
     low.move("Digits", low.kernel(DigitsKernel(size)), [left, digits], plan_digits, group.node, unless=unless)
