@@ -102,3 +102,17 @@ def test_packed_weights_die_with_their_session() -> None:
         assert not [weight for weight in provider.weights if weight() is not None]
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_weights_that_are_many_lie_beside_one_another(count: int) -> None:
+    """Those of four MiB and more in all, from a huge page on; fewer stay where they were packed."""
+    provider = _Remembering(host_target(), 1)
+    products = "".join(f"\nw{i}: float[512, 512] = ... {i}\nx{i + 1} = MatMul(x{i}, w{i})" for i in range(count))
+    session = InferenceSession(to_bytes(model(f"graph(x0: float[n, 512]) -> (x{count}) {{{products}\n}}")), providers=[provider])
+    packs = [array for weight in provider.weights if (array := weight()) is not None and array.nbytes >= 1 << 20]
+    places = [array.__array_interface__["data"][0] for array in packs]
+    assert len(places) == count
+    assert [place - places[0] for place in places] == [number << 20 for number in range(count)]
+    assert (places[0] % (2 << 20) == 0) == (count == 5)
+    assert session.get_inputs()[0].name == "x0"

@@ -59,6 +59,7 @@ def lower_partition(low: Lowering, partition: Partition, *, counts: bool = False
     claims = {node: _claimed(node, made.get(node)) for node in partition.nodes if node not in sizes}
     check_cancelled()
     low.places.update((node, place) for place, node in enumerate(partition.nodes))
+    low.expect_weights(_constant_bytes(partition))
     lower_nodes(low, claims, sizes, partition.outputs)
     made_outputs = [*_outputs(low, partition.outputs, inputs), *([low.counters[partition.nodes[0]]] if counts else [])]
     return Lowered(live_steps(low.steps, made_outputs), inputs, made_outputs)
@@ -83,6 +84,12 @@ def make_program(partition: Partition, low: Lowering, lowered: Lowered, runner: 
     made = CpuProgram.of(partition.inputs, outputs, storage, kernels, engines, runner, low.threads, low.packs, not_zero)
     made.precisions = precisions
     return made
+
+
+def _constant_bytes(partition: Partition) -> int:
+    """Return how many bytes the constants have that nodes of a partition read."""
+    read = {value for node in _all_nodes(partition) for value in node.inputs if value is not None}
+    return sum(value.constant.size_bytes for value in read if value.constant is not None)
 
 
 def _all_nodes(partition: Partition) -> Iterable[Node]:

@@ -25,6 +25,7 @@ from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.ops.schema import place_of
 from sardonyx.providers.cpu.expressions import ElementwiseSpec, argument_of
 from sardonyx.providers.cpu.fuse import Group, Member
+from sardonyx.providers.cpu.packed_memory import PackedMemory
 from sardonyx.providers.cpu.precision import Precision
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Control, KernelLaunch, Plan
@@ -72,6 +73,7 @@ class Lowering:
         self.steps: list[KernelLaunch] = []
         self.writers: dict[str, Write] = {}
         self.packs: list[Array] = []
+        self._memory = PackedMemory(0)
         self.specs: dict[Node, object] = {}
         self.places: dict[Node, int] = {}
         self.counters: dict[Node, Buffer] = {}
@@ -211,6 +213,10 @@ class Lowering:
         """Return a buffer with the elements of `array`."""
         return Buffer(DataType.from_numpy(array.dtype), array.shape, array)
 
+    def expect_weights(self, size_bytes: int) -> None:
+        """Have `packed` know about how many bytes of constants the nodes read."""
+        self._memory = PackedMemory(size_bytes)
+
     def packed(self, pack: Callable[..., Array], weights: object, *options: Hashable, of: Value | None) -> Buffer:
         """Return a buffer with the weights that `pack(weights, *options)` makes, now or when they were kept.
 
@@ -223,7 +229,7 @@ class Lowering:
         key = (pack, options, of)
         if of is not None and key in self._packed:
             return self._packed[key]
-        array = pack(weights, *options) if self._kept is None else self._kept.packs[len(self.packs)]
+        array = self._memory.place(pack(weights, *options)) if self._kept is None else self._kept.packs[len(self.packs)]
         self.packs.append(array)
         made = self._packed[key] = self.constant(array)
         return made
