@@ -87,6 +87,14 @@ def test_a_size_in_its_own_place_is_known() -> None:
     assert made._runner._variants == {}
 
 
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_what_is_left_may_be_zero(provider: str) -> None:
+    """The size that a constant target shape leaves open is no copy, and takes no other build."""
+    made = session("graph(x: float[2, p, 3]) -> (y) {\nk: int64[1] = [-1]\ny = Reshape(x, k)\n}", providers=[provider])
+    assert [made.run(None, {"x": np.zeros((2, p, 3), np.float32)})[0].shape for p in (2, 0, 1, 0)] == [(12,), (0,), (6,), (0,)]
+    assert made._runner._variants == {}
+
+
 def test_a_model_that_cannot_be_read_again_says_so() -> None:
     """With the node, and what to give the session."""
     made = ort.InferenceSession(model(OWN), providers=["CPUExecutionProvider"])

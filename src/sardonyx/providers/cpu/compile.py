@@ -13,6 +13,7 @@ from sardonyx.forks import without_fork
 from sardonyx.ir import Expr, Node, Value
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.schema import place_of
+from sardonyx.ops.views.inputs import COMPUTED, constants
 from sardonyx.ops.views.reshape import Reshape
 from sardonyx.partition.explain import nodes_of
 from sardonyx.provider import Partition
@@ -102,8 +103,11 @@ def _all_nodes(partition: Partition) -> Iterable[Node]:
 
 
 def _copies_sizes(node: Node) -> bool:
-    """Return whether a node is a Reshape in whose target shape a 0 copies a size of the input."""
-    return node.op_type == "Reshape" and not Reshape.of(node).keeps_zero
+    """Return whether a node is a Reshape in whose target shape, which is not constant, a 0 copies a size of the input."""
+    if node.op_type != "Reshape":
+        return False
+    view = Reshape.of(node, constants(node))
+    return view.shape is COMPUTED and not view.keeps_zero
 
 
 def _not_zero(node: Node) -> Iterable[NotZero]:
