@@ -225,6 +225,14 @@ def _images() -> Iterator[Case]:
                 constants=(1,),
                 version=3,
             )
+        for kind, scale in (("INT8", (0.1, 3)), ("INT16", (0.001, 0))):  # places that LiteRT's 10 bits do not hold
+            for corners, centers in ((False, False), (True, False), (False, True)):
+                q, options = Q(drawn((1, 9, 7, 2), kind), scale), {"align_corners": corners, "half_pixel_centers": centers}
+                name = f"{code} {kind} {corners} {centers} larger"
+                sizes = np.array((50, 33), INT)
+                yield case(
+                    name, code, [q, sizes], [((1, 50, 33, 2), kind, scale)], (table, options), constants=(1,), steps=0, version=3
+                )
         yield case(f"{code} computed", code, [x, np.array((5, 7), INT)], [((2, 5, 7, 2),)], (table, {}))
     pads = np.array([[1, 0], [2, 0]], INT)
     yield case("SPACE_TO_BATCH_ND", "SPACE_TO_BATCH_ND", [x, np.array([2, 3], INT), pads], [((12, 2, 2, 2),)], constants=(1, 2))

@@ -30,6 +30,23 @@ def test_places_between_pixels(options: dict[str, bool], expected: list[float]) 
     np.testing.assert_allclose(run(data, x)[0].reshape(-1), expected, atol=1e-6)
 
 
+@pytest.mark.parametrize(("kind", "largest"), [("INT8", 127), ("INT16", 32767)])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_integers_are_resized_with_places_of_10_bits(kind: str, largest: int, is_open: bool) -> None:
+    """As in LiteRT: a third is 341 of 1024 parts, so that the last place of many is not where it should be."""
+    x = np.array([-largest, largest], kind.lower()).reshape(1, 1, 2, 1)
+    sketch = Sketch()
+    given = sketch.input((1, 1, 2, 1), kind, (0.1, 0))
+    if is_open:
+        sketch.subgraphs[0]["tensors"][given]["shape_signature"] = np.array([1, 1, -1, 1], np.int32)
+    made = sketch.tensor((1, 1, 6, 1), kind, (0.1, 0))
+    sizes = sketch.constant(np.array([1, 6], np.int32))
+    sketch.operator("RESIZE_BILINEAR", [given, sizes], [made], ("ResizeBilinearOptions", {}))
+    parts = np.minimum(np.arange(6) * 341, 1024)
+    expected = [int(np.trunc(largest * (2 * part - 1024) / 1024 + np.sign(2 * part - 1024) / 2)) for part in parts]
+    assert run(sketch.model([made]), x)[0].reshape(-1).tolist() == expected
+
+
 def test_blocks_go_to_the_batch_and_come_back() -> None:
     """With padding that is cropped again."""
     x = np.arange(24, dtype=np.float32).reshape(1, 4, 6, 1)

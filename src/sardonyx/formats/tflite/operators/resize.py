@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.dtypes import DataType
+from sardonyx.formats.tflite.builder import GraphBuilder
 from sardonyx.formats.tflite.computed import dilated, to_batch, to_space
 from sardonyx.formats.tflite.operator import Operator, imports
+from sardonyx.ir import Value
 
 __all__ = ["batch_to_space", "resize", "space_to_batch"]
 
@@ -23,6 +25,9 @@ def resize(op: Operator) -> None:
     nearest = None if is_linear else "round_prefer_ceil" if corners or centers else "floor"
     mode = "linear" if is_linear else "nearest"
     build = op.build
+    if is_linear and op.info(0).dtype in _FIXED_POINT and not _is_exact(op, corners=corners, centers=centers):
+        op.put_raw(0, _in_fixed_point(op, corners=corners, centers=centers))
+        return
     same = not is_linear and op.info(0).same_scale(op.output(0))
     value = build.first(op.raw(0), 4) if same else op.image(0)
     sizes, info = op.maybe_constant(1), op.info(0)
@@ -55,6 +60,73 @@ def resize(op: Operator) -> None:
         op.put_raw(0, build.last(value, 4))
     else:
         op.put_image(0, value)
+
+
+_FIXED_POINT = (DataType.INT8, DataType.INT16)
+"""The types that LiteRT resizes with places and weights of 10 bits behind the point, which differ by many steps where these do not
+suffice."""
+_ONE = 1 << 10
+
+
+def _is_exact(op: Operator, *, corners: bool, centers: bool) -> bool:
+    """Return whether 10 bits hold the places exactly, by which a pixel of the result comes from two of the image."""
+    sizes, info = op.maybe_constant(1), op.info(0)
+    if sizes is None or -1 in info.signature[1:3]:
+        return False
+    for old, new in zip(info.shape[1:3], map(int, sizes.reshape(-1)), strict=True):
+        above, below = (old - 1, new - 1) if corners and new > 1 else (old, new)
+        if new < 1 or _ONE * above % below or (centers and _ONE * above // below % 2):
+            return False
+    return True
+
+
+def _in_fixed_point(op: Operator, *, corners: bool, centers: bool) -> Value:
+    """Return what LiteRT's reference kernel makes of integers: the same places, weights and rounding."""
+    build, wide = op.build, DataType.INT32 if op.info(0).dtype is DataType.INT8 else DataType.INT64
+    value, new = build.cast(op.raw(0), wide), op.shape(1)
+    old = build.node("Shape", op.raw(0), start=1, end=3)
+    for axis in (0, 1):
+        sizes = (build.node("Gather", each, build.ints(axis)) for each in (old, new))
+        first, second, weights = _neighbours(build, *sizes, corners=corners, centers=centers)
+        weights = build.node("Unsqueeze", build.cast(weights, wide), build.ints(*range(1, 3 - axis)))
+        rest = build.node("Sub", build.constant(np.array(_ONE, wide.numpy)), weights)
+        one, other = (build.node("Gather", value, places, axis=1 + axis) for places in (first, second))
+        value = build.node("Add", build.node("Mul", one, rest), build.node("Mul", other, weights))
+    half, whole = (build.constant(np.array(number, wide.numpy)) for number in (_ONE * _ONE // 2, _ONE * _ONE))
+    is_negative = build.node("Less", value, build.constant(np.array(0, wide.numpy)))
+    rounded = build.node("Add", value, build.node("Where", is_negative, build.node("Neg", half), half))
+    return build.cast(build.node("Div", rounded, whole), op.info(0).dtype)
+
+
+def _neighbours(build: GraphBuilder, old: Value, new: Value, *, corners: bool, centers: bool) -> tuple[Value, Value, Value]:
+    """Return for each place of an axis the two that it lies between, and the weight of the second in units of `_ONE`.
+
+    Args:
+        build: makes the nodes; division rounds towards zero.
+        old: the size of the axis, one number.
+        new: its size afterwards.
+        corners: whether the first and the last place stay where they are.
+        centers: whether places are in the middle of pixels.
+    """
+    one, two, unit = build.ints(1), build.ints(2), build.ints(_ONE)
+
+    def step_of(above: Value, below: Value) -> Value:
+        half = build.node("Div", below, two)
+        return build.node("Div", build.node("Add", build.node("Mul", unit, above), half), build.node("Max", below, one))
+
+    step = step_of(old, new)
+    if corners:
+        inner = step_of(build.node("Sub", old, one), build.node("Sub", new, one))
+        step = build.node("Where", build.node("Greater", new, one), inner, step)
+    count = build.node("Squeeze", new)
+    zero = build.constant(np.array(0, np.int64))
+    places = build.node("Mul", build.node("Range", zero, count, build.constant(np.array(1, np.int64))), step)
+    if centers:
+        places = build.node("Add", places, build.node("Sub", build.node("Div", step, two), build.ints(_ONE // 2)))
+    first = build.node("Max", build.node("Div", places, unit), build.ints(0))
+    second = build.node("Div", build.node("Add", places, build.ints(_ONE - 1)), unit)
+    second = build.node("Min", second, build.node("Sub", old, one))
+    return first, second, build.node("Sub", places, build.node("Mul", first, unit))
 
 
 @imports("SPACE_TO_BATCH_ND")
