@@ -24,7 +24,7 @@ from zoo import OWN, Zoo, add_options
 
 import sardonyx
 
-LEVELS = {"disabled": 0, "basic": 1, "extended": 2, "all": 99}
+LEVELS = {"disabled": 0, "basic": 1, "extended": 2, "layout": 3, "all": 99}
 
 
 def error(found: Sequence[Any], expected: Sequence[Any]) -> float:
