@@ -363,11 +363,13 @@ class CpuProgram:
         """Return the blocks of its constants and its machine code."""
         packs = {id(pack) for pack in self.packs}
         arrays = self._facts.constants
-        kinds = [HeldKind.PACKED_WEIGHTS if id(array) in packs else HeldKind.WEIGHTS for array in arrays]
-        if self.lies_in_one_block:  # all of the block is counted, part by part
-            constants = [HeldMemory(kind, address_of(array), array.nbytes) for array, kind in zip(arrays, kinds, strict=True)]
-        else:
-            constants = [held_array(array, kind) for array, kind in zip(arrays, kinds, strict=True)]
+        constants = []
+        for array in arrays:
+            kind = HeldKind.PACKED_WEIGHTS if id(array) in packs else HeldKind.WEIGHTS
+            if self.lies_in_one_block or id(array) in packs:  # of a block all that is written is counted, part by part
+                constants.append(HeldMemory(kind, address_of(array), array.nbytes))
+            else:
+                constants.append(held_array(array, kind))
         return [*constants, *(block for engine in self._linked.engines for block in engine.memory)]
 
     def binding_bytes(self, bound: Bound) -> int:

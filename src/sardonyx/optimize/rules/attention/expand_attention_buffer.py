@@ -60,20 +60,22 @@ def _multi_head_pattern(
 
 def _check(match: Match) -> str | None:
     q, heads = match["q"], MicrosoftAttention.of(match.node("attention")).heads
+    if q.shape is None or len(q.shape) != 3:
+        return f"q is {q.shape}, expected (B, S, H x D)"
+    count = q.shape[1]
     for name, past in (("q", "past_keys"), ("k", "past_keys"), ("v", "past_values")):
-        shape, buffer, rows = match[name].shape, match[past].shape, (q.shape or ())[1:2]
-        if shape is None or buffer is None or len(shape) != 3 or len(buffer) != 4 or shape[1:2] != rows:
+        shape, buffer = match[name].shape, match[past].shape
+        if shape is None or buffer is None or len(shape) != 3 or len(buffer) != 4 or shape[1] != count:
             return f"{name} is {shape} and its buffer {buffer}, expected (B, S, H x D) and (B, H, T, D)"
         size = buffer[3]
         if not isinstance(size, int) or (shape[0], shape[2], buffer[1]) != (buffer[0], heads * size, heads):
             return f"{name} is {shape} and its buffer {buffer}, which are not known to fit with {heads} heads"
-    chosen, rows = match.get("chosen"), (q.shape or ())[1]
-    if chosen is not None and (rows != 1 or len(chosen.shape or ()) != 3):
-        return f"beams are {chosen.shape}, and there are {rows} queries, expected three dimensions and one"
-    if match.node("attention").op_type != "MultiHeadAttention" and rows != 1:
-        return f"there are {rows} queries, expected one"
-    seen = match.get("seen")
-    if seen is not None and (len(seen.shape or ()) != 2 or (seen.shape or ())[0] != (q.shape or ())[0]):
+    chosen, seen = match.get("chosen"), match.get("seen")
+    if chosen is not None and (count != 1 or len(chosen.shape or ()) != 3):
+        return f"beams are {chosen.shape}, and there are {count} queries, expected three dimensions and one"
+    if match.node("attention").op_type != "MultiHeadAttention" and count != 1:
+        return f"there are {count} queries, expected one"
+    if seen is not None and (len(seen.shape or ()) != 2 or (seen.shape or ())[0] != q.shape[0]):
         return f"what hides keys is {seen.shape}, expected a number for each key"
     return added_reason(match) or fused_type_reason(q)
 

@@ -21,11 +21,11 @@ Left alone:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from sardonyx.ir import Node, Value
+from sardonyx.ir import Attribute, Node, Value
 from sardonyx.ops.views.attention import MicrosoftAttention
 from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.match import Match
@@ -131,7 +131,9 @@ def _part(op: Builder, packed: Value | None, place: int) -> Value:
     return op.Reshape(op.Gather(packed, np.array(place, np.int64), axis=3), [0, 0, int(str(heads)) * int(str(size))])
 
 
-def _call(op: Builder, op_type: str, count: int, inputs: list[Value | None], attributes: dict[str, object]) -> tuple[Value, ...]:
+def _call(
+    op: Builder, op_type: str, count: int, inputs: list[Value | None], attributes: Mapping[str, Attribute]
+) -> tuple[Value, ...]:
     while inputs[-1] is None:
         inputs.pop()
     return op.outputs(op_type, count, *inputs, _domain=_MICROSOFT, _attributes=attributes)
