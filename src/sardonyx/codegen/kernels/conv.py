@@ -35,6 +35,10 @@ from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = [
+    "FILTERS",
+    "INPUT",
+    "OUTPUT",
+    "ZEROS",
     "ConvEpilogue",
     "ConvParams",
     "ConvTile",

@@ -19,7 +19,7 @@ from sardonyx.providers.cpu.precision import BFLOAT16, PARTED, Precision
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
-__all__ = ["as_pair_rows", "as_pairs", "multiplies_pairs", "multiplies_tiles", "parts_of", "tiles_precision"]
+__all__ = ["as_pair_rows", "as_pairs", "convolves_tiles", "multiplies_pairs", "multiplies_tiles", "parts_of", "tiles_precision"]
 
 _TILE_ELEMENTS = 2 * TILE
 """bfloat16 of a row of a tile."""
@@ -33,6 +33,11 @@ def multiplies_pairs(low: Lowering, *lengths: int) -> bool:
 def multiplies_tiles(low: Lowering) -> bool:
     """Return whether products with constants are computed in matrix tiles of bfloat16, of rows of any length."""
     return low.precision is not Precision.HIGHEST and has_pair_tiles(low.target)
+
+
+def convolves_tiles(low: Lowering, *lengths: int) -> bool:
+    """Return whether convolutions are computed in matrix tiles of bfloat16, of runs of these lengths."""
+    return multiplies_tiles(low) and parts_of(low) == 1 and not any(length % 2 for length in lengths)
 
 
 def parts_of(low: Lowering) -> int:

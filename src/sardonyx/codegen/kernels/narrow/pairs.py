@@ -29,6 +29,7 @@ __all__ = [
     "PAIR_BLOCK",
     "PARTS",
     "pack_filter_pairs",
+    "pack_filter_tiles",
     "pack_pairs",
     "pack_parts",
     "write_pair_rows",
@@ -150,3 +151,12 @@ def pack_filter_pairs(filters: Array, groups: int, width: int) -> Array:
     halves = packed.view(DataType.BFLOAT16.numpy).reshape(*packed.shape, 2)
     halves[:] = wide.reshape(count, panels, K // 2, 2, width).swapaxes(-1, -2)
     return packed
+
+
+def pack_filter_tiles(filters: Array, groups: int, width: int, words: int, unit: int) -> Array:
+    """Return what `pack_filter_pairs` does, each run of `words` filled up with zeros to a multiple of `unit`."""
+    packed = pack_filter_pairs(filters, groups, width)
+    count, panels, length, _ = packed.shape
+    whole = aligned_zeros((count, panels, length // words, -(-words // unit) * unit, width), np.uint32)
+    whole[:, :, :, :words] = packed.reshape(count, panels, length // words, words, width)
+    return whole

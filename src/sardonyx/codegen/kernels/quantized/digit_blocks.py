@@ -155,7 +155,8 @@ def _units(b: Function, largest: Register) -> tuple[Register, Register]:
     raised = b.select(largest * at_most < _BELOW, raised, raised - (1 << _MANTISSA))
     lowered = exponent.like(2 * _BIAS << _MANTISSA) - raised
     is_listed = b.max(exponent, exponent.like(0) - exponent) > _RANGE
-    return tuple(b.select(is_listed, largest.like(0.0), bits.bits_as(F32)) for bits in (raised, lowered))
+    zero = largest.like(0.0)
+    return b.select(is_listed, zero, raised.bits_as(F32)), b.select(is_listed, zero, lowered.bits_as(F32))
 
 
 def write_digit_blocks(module: Module, symbol: str, panels: BlockLayout, epilogue: Epilogue | None = None) -> None:

@@ -43,7 +43,14 @@ from sardonyx.providers.cpu.kernels.windows import Filters, claim_filters, conv_
 from sardonyx.providers.cpu.kernels.winograd import lower_winograd, suits_winograd
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given
-from sardonyx.providers.cpu.pairs import as_pair_rows, multiplies_pairs, multiplies_tiles, parts_of, tiles_precision
+from sardonyx.providers.cpu.pairs import (
+    as_pair_rows,
+    convolves_tiles,
+    multiplies_pairs,
+    multiplies_tiles,
+    parts_of,
+    tiles_precision,
+)
 from sardonyx.providers.cpu.precision import FLOAT32
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
@@ -75,7 +82,8 @@ def lower(low: Lowering, group: Group, spec: Filters) -> None:
     is_product = is_point(window) and groups == 1 and not is_narrow(M, groups, C)
     is_single = group.result.shape is not None and {*group.result.shape[1:-1]} == {1}
     is_wide = data.dtype is DataType.DOUBLE
-    planes = None if weights is None or is_wide or multiplies_pairs(low, C) else planes_of(low, group, window, groups, weights)
+    in_pairs = multiplies_pairs(low, C) or convolves_tiles(low, C)
+    planes = None if weights is None or is_wide or in_pairs else planes_of(low, group, window, groups, weights)
     if is_wide:
         _lower_windows(low, group, data, filters, groups, window, tail)
     elif weights is not None and is_product and multiplies_tiles(low):
@@ -86,7 +94,11 @@ def lower(low: Lowering, group: Group, spec: Filters) -> None:
         lower_planes(low, group, planes, weights, window, tail)
     elif len(window.kernel) <= 2 and (M == groups * C == groups or (weights is not None and _has_small_groups(low, spec, filters))):
         _lower_depthwise(low, group, data, filters, groups, window, tail)
-    elif weights is not None and suits_winograd(window, groups, weights, group.result.shape[1:-1] if group.result.shape else ()):
+    elif (
+        weights is not None
+        and not convolves_tiles(low, C)
+        and suits_winograd(window, groups, weights, group.result.shape[1:-1] if group.result.shape else ())
+    ):
         lower_winograd(low, group, data, weights, window, tail)
     else:
         _lower_windows(low, group, data, filters, groups, window, tail)

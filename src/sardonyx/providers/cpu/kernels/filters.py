@@ -17,7 +17,7 @@ from sardonyx.codegen.emit.types import of_dtype
 from sardonyx.codegen.kernels.conv import pack_filters
 from sardonyx.codegen.kernels.conv_narrow import pack_narrow
 from sardonyx.codegen.kernels.depthwise import pack_depthwise
-from sardonyx.codegen.kernels.narrow.pairs import pack_filter_pairs
+from sardonyx.codegen.kernels.narrow.pairs import pack_filter_pairs, pack_filter_tiles
 from sardonyx.codegen.kernels.pack import PackParams
 from sardonyx.dtypes import Array
 from sardonyx.ir import Node, Value
@@ -55,6 +55,10 @@ class ConstantFilters:
     def pairs(self, low: Lowering, groups: int, width: int) -> Buffer:
         """Return them as [group][panel][tap…][channel / 2][width], pairs of bfloat16 in uint32."""
         return low.packed(pack_filter_pairs, self.weights, groups, width, of=self.of)
+
+    def tile_pairs(self, low: Lowering, groups: int, width: int, words: int, unit: int) -> Buffer:
+        """Return them as pairs in runs of `words`, each filled up with zeros to a multiple of `unit`."""
+        return low.packed(pack_filter_tiles, self.weights, groups, width, words, unit, of=self.of)
 
     def taps(self, low: Lowering, lanes: int) -> Buffer:
         """Return them as [tap…][channel], filled up to a multiple of `lanes` channels."""

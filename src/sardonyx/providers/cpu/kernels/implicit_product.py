@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.codegen.emit.matrix_tiles import TILE
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, F64, Type
 from sardonyx.codegen.emit.window import WindowAxis
@@ -15,6 +16,7 @@ from sardonyx.codegen.kernels.conv import ConvParams, conv_tiling, widths_for, w
 from sardonyx.codegen.kernels.conv_narrow import MOST_COLUMNS, write_narrow_conv
 from sardonyx.codegen.kernels.depthwise import DepthwiseParams, write_depthwise
 from sardonyx.codegen.kernels.gemm_params import chains_over_channels
+from sardonyx.codegen.kernels.narrow.tile_conv import write_tile_conv
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.providers.cpu.expressions import expression_symbol
@@ -22,7 +24,7 @@ from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_tail import Tail, TailCode, place_epilogue
 from sardonyx.providers.cpu.kernels.filters import ConstantFilters, FilterSource
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.pairs import as_pairs, multiplies_pairs
+from sardonyx.providers.cpu.pairs import as_pairs, convolves_tiles, multiplies_pairs
 from sardonyx.providers.cpu.precision import BFLOAT16, FLOAT32
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
@@ -122,6 +124,31 @@ class ConvKernel:
         )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class TileConvKernel:
+    """An implicit product of pairs of bfloat16 in matrix tiles."""
+
+    rank: int
+    """How many spatial axes."""
+    widths: tuple[int, ...]
+    """The panels of columns that it is written for."""
+    padded: bool
+    """Whether a window may lie partly outside of the input."""
+    tail: TailCode
+    """The epilogue."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        widths = "_".join(map(str, self.widths))
+        name = f"conv{self.rank}d_bf16x2_tiles{TILE}x{conv_tiling(target).panel}_{widths}{'_padded' * self.padded}"
+        return expression_symbol(target, name, [self.tail.expr], self.tail.ways)
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        epilogue = place_epilogue(self.tail, _FIRST_OPERAND)
+        write_tile_conv(module, symbol, self.rank, padded=self.padded, epilogue=epilogue, widths=self.widths)
+
+
 def add_product(
     low: Lowering,
     group: Group,
@@ -154,6 +181,10 @@ def add_product(
     if kind == F32 and is_narrow(M, groups, depth):
         symbol = low.kernel(NarrowConvKernel(rank, M, padded, tail.code))
         packed = weights.rows(low)
+    elif kind == F32 and isinstance(weights, ConstantFilters) and convolves_tiles(low, C, depth):
+        symbol = low.kernel(TileConvKernel(rank, tuple(widths_for(target, M // groups)), padded, tail.code))
+        packed = weights.tile_pairs(low, groups, conv_tiling(target).panel, depth // 2, TILE)
+        data, words = as_pairs(low, group.node, data), 2
     elif kind == F32 and isinstance(weights, ConstantFilters) and multiplies_pairs(low, C, depth):
         symbol = low.kernel(ConvKernel(rank, tuple(widths_for(target, M // groups)), padded, tail.code, pairs=True))
         packed, data, words = weights.pairs(low, groups, conv_tiling(target).panel), as_pairs(low, group.node, data), 2
