@@ -121,7 +121,7 @@ def test_a_query_sees_the_keys_of_its_window_up_to_itself(engine: Engine, window
     """None behind the end of its sequence."""
     S, T, pairs = 18, 25, np.array([[4, 22], [0, 11]])
     panels = np.full((2, 2, T, 16), 7, np.float32)
-    call(engine, "seen", [pairs, panels], [S, T, window, 1, 0, 0], 0, 4)
+    call(engine, "seen", [pairs, panels], [S, T, window, 1, 0, 0, 0], 0, 4)
     found = panels.swapaxes(2, 3).reshape(2, 32, T)[:, :S]
     keys = np.arange(T)
     for batch, (past, total) in enumerate(pairs):
@@ -130,13 +130,23 @@ def test_a_query_sees_the_keys_of_its_window_up_to_itself(engine: Engine, window
         np.testing.assert_array_equal(found[batch], np.where(sees, 0, -np.inf))
 
 
+def test_a_query_may_see_later_keys(engine: Engine) -> None:
+    """As many as are said, up to the end of its sequence."""
+    S, T, pairs = 18, 25, np.array([[4, 22], [0, 11]])
+    panels = np.full((2, 2, T, 16), 7, np.float32)
+    call(engine, "seen", [pairs, panels], [S, T, 1 << 40, 1, 0, 0, T], 0, 4)
+    found = panels.swapaxes(2, 3).reshape(2, 32, T)[:, :S]
+    for batch, (_, total) in enumerate(pairs):
+        np.testing.assert_array_equal(found[batch], np.where(np.arange(T) < total, 0, -np.inf) + np.zeros((S, 1)))
+
+
 @pytest.mark.parametrize("rows", [1, 2])
 def test_what_is_seen_has_the_numbers_of_a_mask(engine: Engine, rows: int) -> None:
     """Of each head, and of each batch or of all."""
     S, T, H, pairs = 18, 25, 3, np.array([[4, 22], [0, 11]])
     mask, panels = _numbers(rows, H, 2, T, 16), np.full((2, H, 2, T, 16), 7, np.float32)
     step = 2 * T * 16
-    call(engine, "seen_masked", [pairs, mask, panels], [S, T, 6, H, 0 if rows == 1 else H * step, step], 0, 2 * H * 2)
+    call(engine, "seen_masked", [pairs, mask, panels], [S, T, 6, H, 0 if rows == 1 else H * step, step, 0], 0, 2 * H * 2)
     keys = np.arange(T)[:, None]
     for batch, (past, total) in enumerate(pairs):
         for number in range(2):

@@ -223,10 +223,20 @@ def test_lengths_that_do_not_fit_are_errors(S: int, P: int, lengths: list[int], 
         _session(model).run(None, feed)
 
 
-@pytest.mark.parametrize("attributes", [{"sliding_window_cache": 1}, {"qk_output": 1}])
-def test_other_forms_are_left_to_the_reference(attributes: dict[str, Any]) -> None:
+@pytest.mark.parametrize("attributes", [{"causal": 0}, {"causal": 0, "local_window_size": 3}, {"qk_output": 1}])
+@pytest.mark.parametrize("case", _CASES)
+def test_queries_that_see_later_keys_and_scores_that_nothing_reads(case: str, attributes: dict[str, Any]) -> None:
+    """A window is for causal queries only."""
+    S, P, lengths = _CASES[case]
+    model = _model(False, **attributes)
+    session = _session(model)
+    assert {placement.provider for placement in session.explain()} == {"CPUExecutionProvider"}
+    _check(session, model, _feed(S, P, lengths, False), [S] * len(lengths))
+
+
+def test_other_forms_are_left_to_the_reference() -> None:
     """The reason says which."""
-    session = _session(_model(False, **attributes))
+    session = _session(_model(False, sliding_window_cache=1))
     placement = next(placement for placement in session.explain() if "GroupQuery" in placement.op_type)
     assert "is set" in placement.declined["CPUExecutionProvider"]
 

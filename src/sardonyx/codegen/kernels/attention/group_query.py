@@ -175,17 +175,18 @@ def write_seen(module: Module, symbol: str, width: int, *, has_mask: bool = Fals
     """Write the kernel `symbol`: buffers (past, total), panels of a mask if there is one, panels [B][H][S / width][T][width].
 
     A key that a query sees gets 0, or the number of the mask. Parameters: S, T, the window (keys that a query sees, itself among
-    them), H, from one batch and one head of the mask to the next, 0 where they share one. A task is a panel of `width` queries.
+    them), H, from one batch and one head of the mask to the next, 0 where they share one, and how many later keys a query sees. A
+    task is a panel of `width` queries.
     """
     lanes = min(module.target.lanes(32), width)
     with module.kernel(symbol) as b:
-        S, T, window, H, from_batch, from_head = (b.param(place) for place in range(6))
+        S, T, window, H, from_batch, from_head, ahead = (b.param(place) for place in range(7))
         panels = (S + (width - 1)) // width
         with b.loop(b.begin, b.end) as task:
             place, number = task // panels, task % panels
             batch, head = place // H, place % H
             past, total = (b.buffer(0, I64).load(batch * 2 + index) for index in (PAST, TOTAL))
-            first = past + number * width
+            first = past + number * width + ahead
             mask = b.buffer(1, F32).at(batch * from_batch + head * from_head + number * T * width)
             panel = b.buffer(1 + has_mask, F32).at(task * T * width)
             with b.loop(0, T) as key:

@@ -287,7 +287,16 @@ def ends_of_keys(low: Lowering, group: Group, scores: Shape, ends: tuple[Buffer,
     return low.shared[key]
 
 
-def seen_mask(low: Lowering, group: Group, scores: Shape, window: int, lengths: Buffer, mask: Mask | None = None) -> Mask:
+def seen_mask(
+    low: Lowering,
+    group: Group,
+    scores: Shape,
+    window: int,
+    lengths: Buffer,
+    mask: Mask | None = None,
+    *,
+    is_causal: bool = True,
+) -> Mask:
     """Return which keys each query sees, once for all nodes that ask alike; few queries know it by themselves.
 
     Args:
@@ -297,6 +306,7 @@ def seen_mask(low: Lowering, group: Group, scores: Shape, window: int, lengths: 
         window: how many keys a query sees, its own among them.
         lengths: (past, total) of each batch; a query s sees no key behind past + s.
         mask: what is added to the scores of keys that are seen, packed; None for nothing.
+        is_causal: whether that holds; else a query sees all keys of its sequence, and the window is NO_WINDOW.
     """
     B, H, S, T = scores
     width = tiling(low.target).panel
@@ -310,13 +320,14 @@ def seen_mask(low: Lowering, group: Group, scores: Shape, window: int, lengths: 
         return seen
     heads = seen.shape[1]
     symbol = low.kernel(SeenKernel(width, bool(packed)))
-    key = (symbol, lengths, S, T, window, *packed)
+    key = (symbol, lengths, S, T, window, is_causal, *packed)
     if key not in low.shared:
         panels = low.shared[key] = low.temporary(DataType.FLOAT, (product((B, heads)), -(-S // width), T, width))
 
         def plan(sizes: Sizes) -> tuple[list[int], int]:
             batch, head = (0, 0) if given is None else given.strides(sizes)
-            return [sizes(S), sizes(T), window, sizes(heads), batch, head], sizes(B) * sizes(heads) * -(-sizes(S) // width)
+            words = [sizes(S), sizes(T), window, sizes(heads), batch, head, 0 if is_causal else sizes(T)]
+            return words, sizes(B) * sizes(heads) * -(-sizes(S) // width)
 
         low.step(group, symbol, [lengths, *packed, panels], writes=[1 + len(packed)], plan=plan, unless=seen.is_by_rows)
     return dataclasses.replace(seen, buffers=(low.shared[key],))

@@ -82,6 +82,8 @@ class GroupQuerySpec:
     """Whether its softmax is smooth: as if there were one more score, 0."""
     is_quantized: bool
     """Whether the caches hold integers, of which scales make numbers."""
+    is_causal: bool
+    """Whether no query sees later keys."""
     equal: tuple[tuple[Dim, Dim], ...]
     """What must be equal, and is known to be only when sizes are."""
 
@@ -123,10 +125,11 @@ def claim(node: Node) -> GroupQuerySpec | str:
     rotation = Rotation.NONE if not half else Rotation.NEIGHBOURS if node.flag("rotary_interleaved") else Rotation.HALVES
     scale = 1 / math.sqrt(q.size) if view.scale is None else view.scale
     softcap = node.number("softcap", 0.0)
-    window = window if window > 0 else NO_WINDOW
+    is_causal = node.integer("causal", 1) != 0
+    window = window if window > 0 and is_causal else NO_WINDOW
     types = kinds[0], kinds[1]
     is_smooth = node.integer("smooth_softmax", -1) == 1
-    ways = is_packed, is_smooth, is_quantized
+    ways = is_packed, is_smooth, is_quantized, is_causal
     return GroupQuerySpec(q, k, v, P, caches[0][2], half, rotation, window, scale, softcap, types, *ways, equal)
 
 
@@ -157,10 +160,8 @@ def _problem_of(node: Node) -> str | None:
         return f"sinks of shape {sinks.shape}, which are to be one for each head"
     if (node.input(_PAST_KEY) is None) != (node.input(_PAST_VALUE) is None):
         return "it has keys of former runs without values, or values without keys"
-    off = {"causal": 1, "qk_output": 0, "sliding_window_cache": 0}
-    odd = next((name for name, value in off.items() if node.integer(name, value) != value), None)
-    if odd is not None or node.number("softcap", 0.0) < 0:
-        return f"{odd or 'softcap'} is set"
+    if node.flag("sliding_window_cache") or node.number("softcap", 0.0) < 0:
+        return f"{'sliding_window_cache' if node.flag('sliding_window_cache') else 'softcap'} is set"
     read = [node.input(index) for index in (_QUERY, _KEY, _VALUE, _COS, _SIN, _SINK)]
     kind = node.outputs[0].dtype
     other = next((value.dtype for value in read if value is not None and value.dtype is not kind), None)
@@ -282,8 +283,9 @@ def lower(low: Lowering, group: Group, spec: GroupQuerySpec) -> None:
     former = None if pasts[0] is None or pasts[1] is None else (low.of(pasts[0]), low.of(pasts[1]))
     scores = q.batch, q.count, q.rows, spec.C
     bias = lower_mask(low, group.node.input(_BIAS), scores, is_packed=True, may_be_short=True)
-    few = Few(True, 0, former, spec.P, q.rows, lengths, spec.window, _sinks(low, group.node, spec), kind=type_of(keys[0]))
-    attend(low, group, call, operands, rows, seen_mask(low, group, scores, spec.window, lengths, bias), few)
+    few = Few(spec.is_causal, 0, former, spec.P, q.rows, lengths, spec.window, _sinks(low, group.node, spec), kind=type_of(keys[0]))
+    seen = seen_mask(low, group, scores, spec.window, lengths, bias, is_causal=spec.is_causal)
+    attend(low, group, call, operands, rows, seen, few)
     if spec.is_quantized:
         _multiply(low, group, spec, _VALUE_SCALE, rows, wide)
     if wide is not result:
