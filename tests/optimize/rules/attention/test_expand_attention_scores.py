@@ -127,6 +127,25 @@ def test_a_mask_for_more_keys_than_there_are_is_an_error():
         session(model_of(source)).run(None, feeds)
 
 
+@pytest.mark.parametrize("length", [1, 5])
+def test_before_opset_24_a_mask_is_for_all_keys(length):
+    """Its last size may have a name of its own: all of it is compiled."""
+    source = text(", short").replace("opset 25", "opset 23")
+    model, feeds = model_of(source), feeds_of(source) | {"short": np.arange(3 * length, dtype=np.float32).reshape(3, length)}
+    made = session(model)
+    assert {placement.provider for placement in made.explain()} == {"CPUExecutionProvider"}
+    for old, new in zip(evaluate_model(model, feeds), made.run(None, feeds), strict=True):
+        np.testing.assert_allclose(new, old, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("length", [3, 6])
+def test_before_opset_24_a_mask_for_other_keys_is_an_error(length):
+    """Fewer than there are, and more."""
+    source = text(", short").replace("opset 25", "opset 23")
+    with pytest.raises(InvalidArgument):
+        session(model_of(source)).run(None, feeds_of(source) | {"short": np.zeros((3, length), np.float32)})
+
+
 @pytest.mark.parametrize(
     ("rule", "source", "reason"),
     [

@@ -167,8 +167,8 @@ def _softcapped(op: Builder, scores: Value, softcap: float, wide: DataType) -> V
 def _masked(op: Builder, match: Match, scores: Value, rows: tuple[Value, Value], wide: DataType) -> tuple[Value, bool]:
     """Return the scores with what the mask adds, -inf where a query does not see a key, and whether that may be."""
     mask, seen = match.node("attention").input(_MASK), _seen(op, match, *rows)
-    if mask is not None and Attention.of(match.node("attention")).takes_short_masks:
-        mask, is_there = _whole(op, mask, rows[1])
+    if mask is not None:
+        mask, is_there = _whole(op, mask, rows[1], may_be_short=Attention.of(match.node("attention")).takes_short_masks)
         seen = _both(op, seen, is_there)
     if mask is not None and mask.dtype is DataType.BOOL:
         seen = _both(op, mask, seen)
@@ -179,18 +179,22 @@ def _masked(op: Builder, match: Match, scores: Value, rows: tuple[Value, Value],
     return op.Where(seen, scores, np.array(-math.inf, wide.numpy), _version=_VERSION), True
 
 
-def _whole(op: Builder, mask: Value, keys: Value) -> tuple[Value, Value | None]:
+def _whole(op: Builder, mask: Value, keys: Value, *, may_be_short: bool) -> tuple[Value, Value | None]:
     """Return a mask whose last axis is as long as there are keys, and which of these it is for: None for all.
 
-    One of 1 is for all keys; a longer one stays an error, of Gather, which meets the largest integer.
+    One of 1 is for all keys; a longer one, and a shorter one that may not be, stay errors: of Gather, which meets a place that is
+    not there.
     """
     if (mask.shape or ())[-1] in (1, (keys.shape or ())[2]):
         return mask, None
     own, place = op.Shape(mask, start=-1, _version=_VERSION), _range(op, keys)
     last = op.Min(place, op.Sub(own, np.array(1, np.int64), _version=_VERSION), _version=_VERSION)
     is_longer = op.Greater(own, op.Max(_rows(op, keys), np.array(1, np.int64), _version=_VERSION), _version=_VERSION)
-    chosen = op.Where(is_longer, _OUT_OF_RANGE, last, _version=_VERSION)
     is_one = op.Equal(own, np.array(1, np.int64), _version=_VERSION)
+    last = last if may_be_short else op.Where(is_one, np.array(0, np.int64), place, _version=_VERSION)
+    chosen = op.Where(is_longer, _OUT_OF_RANGE, last, _version=_VERSION)
+    if not may_be_short:
+        return op.Gather(mask, chosen, axis=-1, _version=_VERSION), None
     is_there = op.Or(is_one, op.Less(place, own, _version=_VERSION), _version=_VERSION)
     return op.Gather(mask, chosen, axis=-1, _version=_VERSION), is_there
 
