@@ -10,7 +10,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.forks import new_lock
-from sardonyx.provider import HOST, Bound, DeviceBuffer, StepInfo, TimedRun
+from sardonyx.provider import HOST, Bound, DeviceBuffer, PlainCalls, StepInfo, TimedRun
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.value_sizes import ValueSizes
 
@@ -30,6 +30,7 @@ class SizedProgram:
         self.precisions = program.precisions
         self._bound = Bound((None,) * program.output_count)
         self._lock = new_lock()
+        self._latest: tuple[_Key, Bound] | None = None
         self._bindings: collections.OrderedDict[_Key, Bound] = collections.OrderedDict()
 
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
@@ -40,11 +41,17 @@ class SizedProgram:
         self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer
     ) -> Sequence[OnnxValue]:
         """Run the node and return its output."""
-        return self._run(inputs, timed=False).results
+        return [self._make(*inputs)]
 
     def run_timed(self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer) -> TimedRun:
         """Run the node, and note how long each of its steps took."""
-        return self._run(inputs, timed=True)
+        binding = self._binding(inputs)
+        return self.program.execute(binding, inputs, [_empty(binding)], _arena(binding), None, timed=True)
+
+    def plain_calls(self) -> PlainCalls:
+        """Return the call that makes the output."""
+        count = len(self.program.inputs)
+        return PlainCalls(((self._make, tuple(range(count))),), (count,))
 
     @property
     def steps(self) -> list[str]:
@@ -55,28 +62,41 @@ class SizedProgram:
         """Return the kernels in the order in which they run."""
         return self.program.describe_steps()
 
-    def _run(self, inputs: Sequence[Array], *, timed: bool) -> TimedRun:
-        known = self.sizes.read(inputs)
-        binding = self._binding((tuple([array.shape for array in inputs]), tuple(known.items())))
-        made = [np.empty(spec.shape, spec.dtype.numpy) for spec in binding.outputs if spec is not None]
-        arena = HOST.allocate(binding.scratch_bytes) if binding.scratch_bytes else None
-        return self.program.execute(binding, inputs, made, arena, None, timed=timed)
+    def _make(self, *inputs: Array) -> OnnxValue:
+        binding = self._binding(inputs)
+        return self.program.run(binding, inputs, [_empty(binding)], _arena(binding))[0]
 
-    def _binding(self, key: _Key) -> Bound:
-        """Return the sizes for inputs of some shapes and the sizes that were read."""
+    def _binding(self, inputs: Sequence[Array]) -> Bound:
+        """Return the sizes for the shapes of inputs and the sizes that their elements say."""
+        key = (tuple([array.shape for array in inputs]), self.sizes.read(inputs))
+        latest = self._latest
+        if latest is not None and latest[0] == key:
+            return latest[1]
         with self._lock:
             found = self._bindings.pop(key, None)
             if found is not None:
                 self._bindings[key] = found  # as the latest
-                return found
-        shapes, known = key
-        found = self.program.bind(shapes, dict(known))
-        with self._lock:
-            self._bindings[key] = found
-            if len(self._bindings) > _MOST_BINDINGS:
-                self._bindings.popitem(last=False)
+        if found is None:
+            shapes, sizes = key
+            found = self.program.bind(shapes, self.sizes.known(sizes))
+            with self._lock:
+                self._bindings[key] = found
+                if len(self._bindings) > _MOST_BINDINGS:
+                    self._bindings.popitem(last=False)
+        self._latest = key, found
         return found
 
 
-_Key: TypeAlias = tuple[tuple[tuple[int, ...], ...], tuple[tuple[str, int], ...]]
+def _empty(binding: Bound) -> Array:
+    """Return memory for the output."""
+    (spec,) = binding.outputs
+    assert spec is not None  # its size is known
+    return np.empty(spec.shape, spec.dtype.numpy)
+
+
+def _arena(binding: Bound) -> DeviceBuffer:
+    return HOST.allocate(binding.scratch_bytes) if binding.scratch_bytes else None
+
+
+_Key: TypeAlias = tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]
 """The shapes of inputs, and the sizes that their elements say."""

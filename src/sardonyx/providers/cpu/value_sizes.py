@@ -40,23 +40,28 @@ class ValueSizes:
         """The symbols that are dimensions of its output."""
         return frozenset(_names(self.shape))
 
-    def read(self, inputs: Sequence[Array]) -> dict[str, int]:
-        """Return what the symbols are for these inputs of the partition.
+    def read(self, inputs: Sequence[Array]) -> tuple[int, ...]:
+        """Return the shape of its output for these inputs of the partition, or the one size that they say of it.
 
         Raises:
             InvalidArgument: they say a size that there cannot be.
         """
-        arrays = [inputs[given] if isinstance(given, int) else given for given in self.given]
         try:
-            sizes = [int(size) for size in _RULES[self.op_type](arrays)]
+            return tuple(_RULES[self.op_type]([inputs[given] if type(given) is int else given for given in self.given]))
         except InvalidArgument as error:
             raise InvalidArgument(f"{self.where}: {error}") from error
-        if self.op_type in _ONE_SIZE:
-            return dict.fromkeys(self.symbols, sizes[0])
-        if len(sizes) != len(self.shape) or min(sizes, default=0) < 0:
-            raise InvalidArgument(f"{self.where}: the values of its inputs say a shape of {sizes}")
+
+    def known(self, sizes: Sequence[int]) -> dict[str, int]:
+        """Return what the symbols are, of what `read` returned.
+
+        Raises:
+            InvalidArgument: these are more dimensions than the output has, or fewer.
+        """
+        given = sizes if self.op_type not in _ONE_SIZE else [sizes[0]] * len(self.shape)
+        if len(given) != len(self.shape):
+            raise InvalidArgument(f"{self.where}: the values of its inputs say a shape of {list(sizes)}")
         return {
-            dim.name: size for dim, size in zip(self.shape, sizes, strict=True) if isinstance(dim, Expr) and dim.name is not None
+            dim.name: size for dim, size in zip(self.shape, given, strict=True) if isinstance(dim, Expr) and dim.name is not None
         }
 
 
@@ -90,16 +95,19 @@ def _names(shape: Shape) -> list[str]:
 def _number(array: Array | None, name: str) -> int:
     if array is None or array.size != 1:
         raise InvalidArgument(f"{name} has shape {None if array is None else array.shape}; expected one number")
-    return int(array.reshape(-1)[0])
+    return int(array.item())
 
 
-def _numbers(array: Array | None) -> list[int]:
-    return [] if array is None else [int(item) for item in array.reshape(-1)]
+def _sizes(array: Array | None) -> list[int]:
+    sizes: list[int] = [] if array is None else array.tolist()
+    if min(sizes, default=0) < 0:
+        raise InvalidArgument(f"the shape {sizes} has a negative size; expected sizes of 0 or more")
+    return sizes
 
 
 def _range(arrays: _Arrays) -> list[int]:
     """Return max(0, ceil((limit - start) / delta)), exactly for integers. Source: ONNX Range-11."""
-    first, end, step = (array.reshape(-1)[0].item() for array in arrays if array is not None)
+    first, end, step = (array.item() for array in arrays if array is not None)
     if step == 0:
         raise InvalidArgument("delta is 0; expected another number")
     if isinstance(first, int):
@@ -118,10 +126,7 @@ def _window(arrays: _Arrays) -> list[int]:
 
 
 def _constant_of_shape(arrays: _Arrays) -> list[int]:
-    sizes = _numbers(arrays[0])
-    if min(sizes, default=0) < 0:
-        raise InvalidArgument(f"the shape {sizes} has a negative size; expected sizes of 0 or more")
-    return sizes
+    return _sizes(arrays[0])
 
 
 def _one_hot(arrays: _Arrays) -> list[int]:
@@ -132,7 +137,7 @@ def _one_hot(arrays: _Arrays) -> list[int]:
 
 
 def _affine_grid(arrays: _Arrays) -> list[int]:
-    batch, _, *sizes = _numbers(arrays[1])
+    batch, _, *sizes = _sizes(arrays[1])
     return [batch, *sizes, len(sizes)]
 
 

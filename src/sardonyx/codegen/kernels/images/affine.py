@@ -54,7 +54,7 @@ def _store(b: Kernel, target: Pointer, parts: Sequence[Register], span: Span) ->
     if lanes == 1:
         for part, value in enumerate(parts):
             target.store(value, part)
-    elif b.target.has_masks:
+    elif span.mask is not None:
         for part, value in enumerate(parts):
             target.at(part).scatter(value, b.iota(I32, lanes) * rank, span.mask)
     else:

@@ -15,7 +15,7 @@ from sardonyx.codegen.emit.types import F64, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.signal.random import DRAW_BLOCK, even_at
 
-__all__ = ["write_add_weights", "write_draw_classes"]
+__all__ = ["first_above", "write_add_weights", "write_draw_classes"]
 
 
 def write_add_weights(module: Module, symbol: str, kind: Type) -> None:
@@ -57,10 +57,10 @@ def write_draw_classes(module: Module, symbol: str, kind: Type) -> None:
         ):
             sums = b.buffer(1, F64).at(place // samples * classes)
             sought = even_at(b, place) * sums.load(classes - 1)
-            result.store(b.min(_first_above(b, sums, classes, sought), classes - 1).to(kind), place)
+            result.store(b.min(first_above(b, sums, classes, sought), classes - 1).to(kind), place)
 
 
-def _first_above(b: Kernel, sums: Pointer, count: Register, sought: Register) -> Register:
+def first_above(b: Kernel, sums: Pointer, count: Register, sought: Register) -> Register:
     """Return how many of ascending sums are not above a number, by halves."""
     first, left = b.variable(b.const(I64, 0)), b.variable(count)
     with b.repeat() as halves:

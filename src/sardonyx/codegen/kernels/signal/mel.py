@@ -12,7 +12,8 @@ from sardonyx.codegen.emit.mathlib import exp, log
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.narrow import from_narrow
 from sardonyx.codegen.emit.types import F64, I64, Type
-from sardonyx.codegen.emit.values import Register
+from sardonyx.codegen.emit.values import Pointer, Register, Span
+from sardonyx.codegen.kernels.signal.classes import first_above
 from sardonyx.codegen.kernels.signal.windows import from_double
 
 __all__ = ["write_mel_edges", "write_mel_filters"]
@@ -49,15 +50,30 @@ def _mel(b: Kernel, hertz: Register) -> Register:
 
 
 def write_mel_filters(module: Module, symbol: str, kind: Type) -> None:
-    """Write the kernel `symbol`: buffers edges and filters, of `kind`. Parameter: bands. A task is a bin."""
+    """Write the kernel `symbol`: buffers edges and filters, of `kind`. Parameter: bands. A task is a bin.
+
+    Edges ascend or descend. Where they ascend, a bin is part of the filters between those that end before it and those that begin
+    behind it.
+    """
     with module.kernel(symbol) as b:
         bands, edges = b.param(0), b.buffer(0, F64)
+        is_ascending = edges.load(0) <= edges.load(bands + 1)
         with b.loop(b.begin, b.end) as task:
             row, number = b.buffer(1, kind).at(task * bands), task.to(F64)
-            for i, span in b.vectors(0, bands, F64):
-                left, centre, right = (edges.load(i + place, span) for place in range(3))
-                rising = b.select(centre > left, (number - left) / b.max(centre - left, 1.0), left.like(1.0))
-                falling = (right - number) / b.max(right - centre, 1.0)
-                before = b.select(left <= number, rising, left.like(0.0))
-                behind = b.select(right > number, falling, left.like(0.0))
-                row.store(from_double(b, b.select(centre >= number, before, behind), kind), i, span)
+            for i, span in b.vectors(0, bands, kind):
+                row.store(b.const(kind.vector(span.lanes), 0), i, span)
+            ended = b.max(first_above(b, edges, bands + 2, number - 0.5) - 2, 0)
+            begun = b.min(first_above(b, edges, bands + 2, number), bands)
+            first, last = b.select(is_ascending, ended, ended.like(0)), b.select(is_ascending, begun, bands)
+            for i, span in b.vectors(first, last, F64):
+                row.store(from_double(b, _weight(b, edges.at(i), number, span), kind), i, span)
+
+
+def _weight(b: Kernel, edges: Pointer, number: Register, span: Span) -> Register:
+    """Return what filters take of a bin, the first of which begins at the first edge."""
+    left, centre, right = (edges.load(place, span) for place in range(3))
+    rising = b.select(centre > left, (number - left) / b.max(centre - left, 1.0), left.like(1.0))
+    falling = (right - number) / b.max(right - centre, 1.0)
+    before = b.select(left <= number, rising, left.like(0.0))
+    behind = b.select(right > number, falling, left.like(0.0))
+    return b.select(centre >= number, before, behind)
