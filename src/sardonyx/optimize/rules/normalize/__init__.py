@@ -2,6 +2,11 @@
 
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules.normalize.expand_embedding import EXPAND_EMBEDDING, EXPAND_EMBEDDING_MASK
+from sardonyx.optimize.rules.normalize.expand_losses import (
+    EXPAND_CROSS_ENTROPY,
+    EXPAND_CROSS_ENTROPY_PROBABILITIES,
+    EXPAND_LIKELIHOOD_LOSS,
+)
 from sardonyx.optimize.rules.normalize.expand_mean_variance import EXPAND_GLOBAL_LP_POOL, EXPAND_MEAN_VARIANCE
 from sardonyx.optimize.rules.normalize.expand_skip_normalization import (
     EXPAND_SKIP_LAYER_NORM_SUM,
@@ -35,6 +40,9 @@ DECOMPOSITIONS: tuple[Rule, ...] = (
     EXPAND_SKIP_RMS_NORM_SUM,
     EXPAND_MEAN_VARIANCE,
     EXPAND_GLOBAL_LP_POOL,
+    EXPAND_LIKELIHOOD_LOSS,
+    EXPAND_CROSS_ENTROPY,
+    EXPAND_CROSS_ENTROPY_PROBABILITIES,
 )
 """Rules that take fused operators apart, at level BASIC before all others."""
 
