@@ -3,6 +3,7 @@
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules.elementwise.expand_bernoulli import EXPAND_BERNOULLI
 from sardonyx.optimize.rules.elementwise.expand_cast_like import EXPAND_CAST_LIKE
+from sardonyx.optimize.rules.elementwise.expand_dropout import EXPAND_DROPOUT, EXPAND_DROPOUT_TRAINING
 from sardonyx.optimize.rules.elementwise.expand_gates import EXPAND_DISTANCES, EXPAND_DROPOUT_MASK, EXPAND_GATES
 from sardonyx.optimize.rules.elementwise.fuse_divide_multiply import FUSE_DIVIDE_MULTIPLY
 from sardonyx.optimize.rules.elementwise.fuse_label_encoders import FUSE_LABEL_ENCODERS
@@ -21,6 +22,8 @@ DECOMPOSITIONS: tuple[Rule, ...] = (
     EXPAND_GATES,
     EXPAND_DISTANCES,
     EXPAND_DROPOUT_MASK,
+    EXPAND_DROPOUT,
+    EXPAND_DROPOUT_TRAINING,
 )
 """Rules that take operators apart, at level BASIC before all others."""
 

@@ -3,6 +3,7 @@
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules.matmul.expand_einsum import EXPAND_EINSUM
 from sardonyx.optimize.rules.matmul.expand_fused_products import EXPAND_FUSED_PRODUCTS, EXPAND_TRANSPOSE_MATMUL
+from sardonyx.optimize.rules.matmul.expand_gemm_scalar import EXPAND_GEMM_SCALAR
 from sardonyx.optimize.rules.matmul.fuse_gemm_activation import FUSE_GEMM_ACTIVATION
 from sardonyx.optimize.rules.matmul.fuse_gemm_transpose import FUSE_GEMM_TRANSPOSE
 from sardonyx.optimize.rules.matmul.fuse_matmul_activation import FUSE_MATMUL_ACTIVATION
@@ -11,6 +12,7 @@ from sardonyx.optimize.rules.matmul.fuse_matmul_batchnorm import FUSE_MATMUL_BAT
 from sardonyx.optimize.rules.matmul.fuse_matmul_multiply import FOLD_GEMM_SCALES, FUSE_MATMUL_MULTIPLY
 from sardonyx.optimize.rules.matmul.fuse_matmul_transpose import FUSE_MATMUL_SCALE, FUSE_MATMUL_TRANSPOSE
 from sardonyx.optimize.rules.matmul.skip_reshapes_around_matmul import SKIP_RESHAPES_AROUND_MATMUL
+from sardonyx.optimize.rules.matmul.spell_einsum import SPELL_EINSUM
 from sardonyx.optimize.rules.matmul.split_einsum import SPLIT_EINSUM
 from sardonyx.optimize.rules.matmul.turn_vector_product import TURN_VECTOR_PRODUCT
 
@@ -19,8 +21,10 @@ __all__ = ["BASIC", "DECOMPOSITIONS", "LATE_FUSIONS"]
 DECOMPOSITIONS: tuple[Rule, ...] = (
     EXPAND_FUSED_PRODUCTS,
     EXPAND_TRANSPOSE_MATMUL,
+    SPELL_EINSUM,
     EXPAND_EINSUM,
     SPLIT_EINSUM,
+    EXPAND_GEMM_SCALAR,
 )
 """Rules that take fused operators apart, at level BASIC before all others."""
 

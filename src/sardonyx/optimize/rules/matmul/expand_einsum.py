@@ -14,7 +14,7 @@ Left alone:
     an index that is repeated in an operand, or summed over in one operand alone; nothing to sum over; no rows or no columns
     an index whose sizes are known to differ, which broadcasts
     dimensions that are to be joined or parted and of which too many are not known
-    integers, whose products are left to the operator
+    integers of less than 32 bits, whose products are left to the operator
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from sardonyx.optimize.terms import Term
 
 __all__ = ["EXPAND_EINSUM"]
 
-_KINDS = (DataType.BFLOAT16, DataType.FLOAT16, DataType.FLOAT, DataType.DOUBLE)
+_INTEGERS = (DataType.INT32, DataType.INT64, DataType.UINT32, DataType.UINT64)
+_KINDS = (DataType.BFLOAT16, DataType.FLOAT16, DataType.FLOAT, DataType.DOUBLE, *_INTEGERS)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def _check(match: Match) -> str | _Plan:
     b = match.get("b")
     values = [match["a"]] if b is None else [match["a"], b]
     if any(value.shape is None or value.dtype not in _KINDS for value in values):
-        return "the operands are not of a float type and known rank"
+        return "the operands are not of a type with products, and of known rank"
     equation = _read(match.root.text("equation", "").replace(" ", ""), values)
     if isinstance(equation, str):
         return equation

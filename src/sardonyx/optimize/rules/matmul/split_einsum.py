@@ -6,13 +6,14 @@
     Einsum(a, b) {"i,j->ij"}                  ->      Mul(Unsqueeze(a, 1), Unsqueeze(b, 0))
     Einsum(a, b, c) {"ij,jk,kl->il"}          ->      Einsum(Einsum(a, b) {"ij,jk->ik"}, c) {"ik,kl->il"}
 
-`expand_einsum` makes products of matrices of what remains, and providers have kernels for the rest.
+`expand_einsum` makes products of matrices of what remains, and providers have kernels for the rest. 16-bit types are cast to float
+before and rounded once behind.
 
 Left alone:
     two operands with rows, columns and indices that are summed over: products of matrices; one operand that is only transposed
     an equation without a result, with dots, or with an index that is repeated in an operand
     an index whose sizes are known to differ, which broadcasts
-    types other than float and double
+    integers of less than 32 bits, whose sums reductions do not have
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from sardonyx.optimize.terms import Term
 
 __all__ = ["SPLIT_EINSUM"]
 
-_KINDS = (DataType.FLOAT, DataType.DOUBLE)
+_HALVES = (DataType.FLOAT16, DataType.BFLOAT16)
+_KINDS = (DataType.FLOAT, DataType.DOUBLE, DataType.INT32, DataType.INT64, DataType.UINT32, DataType.UINT64, *_HALVES)
 _AXES_ARE_INPUTS = 13
 """From this version of ai.onnx on ReduceSum and Unsqueeze have their axes as an input."""
 
@@ -55,7 +57,7 @@ def _check(match: Match) -> str | _Equation:
     if not arrow or "." in text + result or len(parts) != len(values):
         return "it has no result, leaves out indices, or has other operands"
     if any(value.dtype not in _KINDS or value.shape is None for value in values):
-        return "the operands are not float or double of known rank"
+        return "the operands are not of a type with sums, and of known rank"
     if any(len(set(part)) != len(part) for part in (*parts, result)) or not set(result) <= set("".join(parts)):
         return "an index is repeated"
     sizes: dict[str, Dim] = {}
@@ -88,6 +90,10 @@ def _is_plain(equation: _Equation) -> bool:
 
 def _replace(op: Builder, match: Match, equation: _Equation) -> Value:
     values = _operands(match)
+    if values[0].dtype in _HALVES:
+        wide = [op.Cast(value, to=int(DataType.FLOAT)) for value in values]
+        product = op.Einsum(*wide, equation=f"{','.join(equation.operands)}->{equation.result}")
+        return op.Cast(product, to=int(values[0].dtype))
     if len(values) > 2:
         one, other, *rest = equation.operands
         wanted = set(equation.result).union(*rest)

@@ -1,6 +1,7 @@
 """Rules about operators that move data (Reshape, Transpose, Slice, Gather …), in the order in which they are tried at one node."""
 
 from sardonyx.optimize.rule import Rule
+from sardonyx.optimize.rules.movement.cast_one_hot_indices import CAST_ONE_HOT_INDICES
 from sardonyx.optimize.rules.movement.drop_expand import DROP_EXPAND
 from sardonyx.optimize.rules.movement.drop_ones import DROP_ONES_AFTER_RESHAPE, DROP_ONES_BEFORE_RESHAPE
 from sardonyx.optimize.rules.movement.drop_slice_of_concat import DROP_SLICE_OF_CONCAT
@@ -17,7 +18,11 @@ from sardonyx.optimize.rules.movement.skip_reshapes_around_transpose import SKIP
 
 __all__ = ["BASIC", "DECOMPOSITIONS"]
 
-DECOMPOSITIONS: tuple[Rule, ...] = (EXPAND_MICROSOFT_MOVEMENT, EXPAND_MICROSOFT_UNIQUE)
+DECOMPOSITIONS: tuple[Rule, ...] = (
+    CAST_ONE_HOT_INDICES,
+    EXPAND_MICROSOFT_MOVEMENT,
+    EXPAND_MICROSOFT_UNIQUE,
+)
 """Rules that take operators apart, at level BASIC before all others."""
 
 BASIC: tuple[Rule, ...] = (

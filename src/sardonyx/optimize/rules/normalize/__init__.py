@@ -1,6 +1,7 @@
 """Rules about normalizations and the embeddings before them, in the order in which they are tried at one node."""
 
 from sardonyx.optimize.rule import Rule
+from sardonyx.optimize.rules.normalize.expand_batch_norm_training import EXPAND_BATCH_NORM_TRAINING, EXPAND_BATCH_NORM_UPDATES
 from sardonyx.optimize.rules.normalize.expand_embedding import EXPAND_EMBEDDING, EXPAND_EMBEDDING_MASK
 from sardonyx.optimize.rules.normalize.expand_losses import (
     EXPAND_CROSS_ENTROPY,
@@ -40,6 +41,8 @@ DECOMPOSITIONS: tuple[Rule, ...] = (
     EXPAND_SKIP_RMS_NORM_SUM,
     EXPAND_MEAN_VARIANCE,
     EXPAND_GLOBAL_LP_POOL,
+    EXPAND_BATCH_NORM_TRAINING,
+    EXPAND_BATCH_NORM_UPDATES,
     EXPAND_LIKELIHOOD_LOSS,
     EXPAND_CROSS_ENTROPY,
     EXPAND_CROSS_ENTROPY_PROBABILITIES,

@@ -26,7 +26,7 @@ class ViewSpec:
 def claim_view(node: Node) -> ViewSpec | str:
     """Return that a node moves nothing, or why it cannot be compiled."""
     source, shape, wide = given(node.inputs[0]), shape_of(node.inputs[0]), shape_of(node.outputs[0])
-    if source.constant is not None:
+    if source.constant is not None and node.op_type != "Identity":
         return "its input is a constant, which folding takes care of"
     kind = moved_as(node)
     if isinstance(kind, str):
