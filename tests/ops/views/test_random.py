@@ -32,3 +32,9 @@ def test_since_12_an_input_decides(mode: object, expected: object) -> None:
 def test_masks_are_flags_since_10(version: int, expected: bool) -> None:
     """Before, they have the input's type."""
     assert Dropout.of(node("Dropout", version)).has_flag_mask is expected
+
+
+@pytest.mark.parametrize(("version", "expected"), [(6, False), (10, False), (12, True), (22, True)])
+def test_training_is_an_input_since_12(version: int, expected: bool) -> None:
+    """As is the share of elements that are left out."""
+    assert Dropout.of(node("Dropout", version)).trains_by_input is expected

@@ -31,9 +31,16 @@ def test_fires_with_the_same_numbers(kind, rtol, attributes, c):
         ({"c": "k"}, "expected one element"),
         ({"b": "4, 1"}, "may be a row"),
         ({"kind": "int32"}, "it is of int32"),
-        ({"opset": 6}, "version before 7"),
     ],
 )
 def test_declines(options, reason):
     """Each case that the rule leaves alone."""
-    assert reason in declines(EXPAND_GEMM_SCALAR, gemm(**options), opset=str(options.get("opset", 13)))
+    assert reason in declines(EXPAND_GEMM_SCALAR, gemm(**options), opset="13")
+
+
+@pytest.mark.parametrize("opset", [7, 9])
+def test_a_product_whose_c_may_not_be_left_out_is_of_a_later_version(opset):
+    """Before 11 it may not."""
+    model, fired = apply_rule(EXPAND_GEMM_SCALAR, gemm(opset=opset))
+    assert fired == 1
+    assert [node.version for node in model.graph if node.op_type == "Gemm"] == [11]

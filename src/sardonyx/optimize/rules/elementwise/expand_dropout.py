@@ -31,7 +31,6 @@ from sardonyx.optimize.terms import Term
 __all__ = ["EXPAND_DROPOUT", "EXPAND_DROPOUT_TRAINING"]
 
 _KINDS = {DataType.FLOAT: np.float32, DataType.DOUBLE: np.float64}
-_TRAINS_BY_INPUT = 12
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ def _check(match: Match) -> str | _Coins | None:
 
 def _check_training(match: Match) -> str | _Coins:
     view, x = Dropout.of(match.root, match.inputs(match.root)), match["x"]
-    if match.root.version < _TRAINS_BY_INPUT or not view.has_flag_mask or view.is_training is False:
+    if not view.trains_by_input or view.is_training is False:
         return "it does not train, or not by an input"
     if x.dtype not in _KINDS:
         return f"it is of {x.dtype}"

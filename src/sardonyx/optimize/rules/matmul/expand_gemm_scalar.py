@@ -7,7 +7,7 @@ are computed in float and rounded once.
 
 Left alone:
     c of more than one element, or of an unknown number; a product of a single column, whose row is one element
-    types other than these and float and double; versions before 7, where `broadcast` says what c is
+    types other than these and float and double
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ __all__ = ["EXPAND_GEMM_SCALAR"]
 
 _HALVES = (DataType.FLOAT16, DataType.BFLOAT16)
 _KINDS = {DataType.FLOAT: np.float32, DataType.DOUBLE: np.float64}
-_BROADCASTS = 7
+_KEPT = ("alpha", "transA", "transB")
+_C_IS_OPTIONAL = 11
+"""From this version of ai.onnx on."""
 
 
 def _pattern(op: PatternBuilder, a: Term, b: Term, c: Term) -> Term:
@@ -39,17 +41,16 @@ def _check(match: Match) -> str | None:
         return f"c is {c}, expected one element"
     if result is None or len(result) != 2 or result[1] == 1:
         return f"the product is {result}, to which c may be a row"
-    if match.root.version < _BROADCASTS or match["a"].dtype not in (*_KINDS, *_HALVES):
-        return f"it is of {match['a'].dtype}, or of a version before {_BROADCASTS}"
-    return None
+    return None if match["a"].dtype in (*_KINDS, *_HALVES) else f"it is of {match['a'].dtype}"
 
 
 def _replace(op: Builder, match: Match, learned: None) -> Value:
     dtype = match["a"].dtype or DataType.FLOAT
     a, b, c = (_wide(op, match[name]) for name in "abc")
     beta = match.root.number("beta", 1.0)
-    kept = {name: value for name, value in match.root.attributes.items() if name != "beta"}
-    total = op.Add(op.Gemm(a, b, _attributes=kept), c if beta == 1 else op.Mul(c, _KINDS.get(dtype, np.float32)(beta)))
+    kept = {name: match.root.attributes[name] for name in _KEPT if name in match.root.attributes}
+    product = op.Gemm(a, b, _attributes=kept, _version=max(op.version(), _C_IS_OPTIONAL))
+    total = op.Add(product, c if beta == 1 else op.Mul(c, _KINDS.get(dtype, np.float32)(beta)))
     return op.Cast(total, to=int(dtype)) if dtype in _HALVES else total
 
 

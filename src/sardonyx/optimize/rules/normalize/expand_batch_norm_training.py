@@ -27,7 +27,7 @@ from sardonyx.optimize.terms import Term
 __all__ = ["EXPAND_BATCH_NORM_TRAINING", "EXPAND_BATCH_NORM_UPDATES"]
 
 _KINDS = {DataType.FLOAT: np.float32, DataType.DOUBLE: np.float64}
-_TRAINS_BY_ATTRIBUTE, _AXES_ARE_INPUTS = 14, 18
+_AXES_ARE_INPUTS = 18
 _INPUTS = ("x", "scale", "bias", "mean", "var")
 
 
@@ -53,7 +53,7 @@ def _updates_pattern(op: PatternBuilder, x: Term, scale: Term, bias: Term, mean:
 
 def _check(match: Match) -> str | None:
     x, values = match["x"], [match[name] for name in _INPUTS]
-    if match.root.version < _TRAINS_BY_ATTRIBUTE or not BatchNormalization.of(match.root).is_training:
+    if not match.root.flag("training_mode"):
         return "it does not train, or not by training_mode"
     if x.dtype not in _KINDS or len({value.dtype for value in values}) > 1:
         return "it is not of float alone, or of double"
