@@ -10,6 +10,7 @@ level changes goes through BASIC again. At the end come the rules of `LATE_FUSIO
 from __future__ import annotations
 
 import difflib
+import functools
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -236,9 +237,9 @@ def optimize(
         context.fold_bytes = context.fold_in_place_bytes = fold_bytes
     report = Report(_level(level), len(model.graph))
     context.keeps_patterns = report.level is Level.BASIC
-    items = (*known_items(), *extra_rules, *extra_passes)
     spared = dict.fromkeys(_spared(target), "level BASIC alone keeps its pattern") if context.keeps_patterns else {}
-    absent = spared | {item.name: reason for item in items if (reason := exclusion_reason(item, target, entries)) is not None}
+    extra = _reasons([*extra_rules, *extra_passes], target, entries)
+    absent = {**spared, **_absent(target, frozenset(entries.items())), **extra}
     watch = Watch(report, {*disabled, *absent}, verify, records=records, verifies_passes=verifies_passes)
     watch.tracer, watch.target = tracer, target
     watch.suspects = frozenset(rule.name for rule in extra_rules)
@@ -266,6 +267,16 @@ def optimize(
     report.seconds = time.perf_counter() - start
     report.nodes_after = len(model.graph)
     return report
+
+
+@functools.lru_cache(maxsize=8)
+def _absent(target: Target, entries: frozenset[tuple[str, str]]) -> Mapping[str, str]:
+    """Return why known passes and rules take no part, by their names; sessions of one kind ask the same."""
+    return MappingProxyType(_reasons(known_items(), target, dict(entries)))
+
+
+def _reasons(items: Iterable[Pass | Rule], target: Target, entries: Mapping[str, str]) -> dict[str, str]:
+    return {item.name: reason for item in items if (reason := exclusion_reason(item, target, entries)) is not None}
 
 
 def _spared(target: Target) -> frozenset[str]:
