@@ -314,11 +314,11 @@ class Operator:
         """Raise NotImplemented with the place of this operator."""
         raise errors.NotImplemented(f"{self.table.path}: {self.code}: {reason}")
 
-    def is_hybrid(self, weights: int) -> bool:
-        """Return whether the first input has real numbers, and that of weights integers around 0 that stand for such."""
+    def is_hybrid(self, weights: int, data: int = 0) -> bool:
+        """Return whether an input of data has real numbers, and that of weights integers around 0 that stand for such."""
         info = self.info(weights)
         is_integer = info.is_quantized and info.dtype in (DataType.INT8, DataType.INT4, DataType.INT2)
-        if self.info(0).dtype is not DataType.FLOAT or info.quantization is None or not is_integer:
+        if self.info(data).dtype is not DataType.FLOAT or info.quantization is None or not is_integer:
             return False
         return not info.quantization.zero_points.any()
 

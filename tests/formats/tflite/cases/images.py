@@ -74,6 +74,18 @@ def _convolutions() -> Iterator[Case]:
             constants=(0, 1, 3),
             version=4,
         )
+        for batch in (1, 2):
+            rounded = Q(drawn((3, 3, 3, 5), "INT8"), (0.01, 0))
+            inputs = [np.array([batch, *out, 3], np.int32), rounded, drawn((batch, 4, 4, 5)), drawn((3,))]
+            yield case(
+                f"transpose conv rounded {padding} {batch}",
+                "TRANSPOSE_CONV",
+                inputs,
+                [((batch, *out, 3),)],
+                ("TransposeConvOptions", options),
+                constants=(0, 1, 3),
+                version=3,
+            )
     for padding, out in (("SAME", (3, 2, 5)), ("VALID", (2, 1, 4))):
         options = {"padding": padding, "stride_d": 2, "stride_h": 2, "stride_w": 1}
         inputs = [drawn((1, 5, 4, 5, 2)), drawn((2, 3, 2, 2, 3)), drawn((3,))]

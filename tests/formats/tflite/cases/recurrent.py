@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from formats.tflite.cases.case import Case, drawn
 from support.flat_models import Sketch
 
@@ -29,6 +30,7 @@ def cases() -> Iterator[Case]:
     yield from _lstm()
     yield from _others()
     yield from _auxiliary()
+    yield from _rounded()
 
 
 def _stateful(
@@ -38,8 +40,10 @@ def _stateful(
     parts: Sequence[Part],
     outputs: Sequence[Sequence[int]],
     options: tuple[str, Mapping[str, Any]],
+    *,
+    rounds: bool = False,
 ) -> Case:
-    """Return a case of a cell; a part that is a shape is a variable."""
+    """Return a case of a cell; a part that is a shape is a variable, and one of two axes integers of 8 bits where it `rounds`."""
     sketch = Sketch()
     indices, feeds = [sketch.input(feed.shape)], [feed]
     for part in parts:
@@ -50,6 +54,9 @@ def _stateful(
             indices.append(-1)
         elif isinstance(part, tuple):
             indices.append(sketch.tensor(part, is_variable=True))
+        elif rounds and part.ndim > 1:
+            scale = np.float32(np.abs(part).max() / 127)
+            indices.append(sketch.constant(np.rint(part / scale).astype(np.int8), (scale, 0)))
         else:
             indices.append(sketch.constant(part))
     made = [sketch.tensor(shape) for shape in outputs]
@@ -174,3 +181,30 @@ def _others() -> Iterator[Case]:
     options = ("LSTMOptions", {"kernel_type": "BASIC", "fused_activation_function": "TANH"})
     sketch.operator("LSTM", [x, hidden, w, b, state], made, options, version=2)
     yield Case("LSTM basic", sketch.model(made[:2]), feeds)
+
+
+def _rounded() -> Iterator[Case]:
+    """Return cells whose weights have 8 bits, and whose inputs and states are rounded in each step."""
+    for asymmetric in (False, True):
+        how = {"asymmetric_quantize_inputs": asymmetric}
+        options = {"fused_activation_function": "TANH", **how}
+        for kind in ("plain", "coupled", "projection", "norms"):
+            hidden = 2 if kind == "projection" else UNITS
+            states: list[Part] = [(BATCH, hidden), (BATCH, UNITS)]
+            parts = [*_parts(kind), *states, *(_vectors(4, 50) if kind == "norms" else [])]
+            if kind == "coupled":
+                parts[8:11] = [None] * 3
+            name, feed = f"LSTM {kind} rounded {asymmetric}", drawn((BATCH, INPUTS))
+            yield _stateful(name, "LSTM", feed, parts, [(BATCH, hidden)], ("LSTMOptions", options), rounds=True)
+            name, code = f"UNIDIRECTIONAL_SEQUENCE_LSTM {kind} rounded {asymmetric}", "UNIDIRECTIONAL_SEQUENCE_LSTM"
+            table, feed = ("UnidirectionalSequenceLSTMOptions", options), drawn((BATCH, TIME, INPUTS))
+            yield _stateful(name, code, feed, parts, [(BATCH, TIME, hidden)], table, rounds=True)
+        weights: list[Part] = [drawn((UNITS, INPUTS)), drawn((UNITS, UNITS), seed=1), drawn((UNITS,)), (BATCH, UNITS)]
+        name, feed = f"RNN rounded {asymmetric}", drawn((BATCH, INPUTS))
+        yield _stateful(name, "RNN", feed, weights, [(BATCH, UNITS)], ("RNNOptions", options), rounds=True)
+        name, code = f"UNIDIRECTIONAL_SEQUENCE_RNN rounded {asymmetric}", "UNIDIRECTIONAL_SEQUENCE_RNN"
+        table, feed = ("SequenceRNNOptions", options), drawn((BATCH, TIME, INPUTS))
+        yield _stateful(name, code, feed, weights, [(BATCH, TIME, UNITS)], table, rounds=True)
+        parts = [drawn((2 * UNITS, INPUTS)), drawn((2 * UNITS, TIME), seed=1), drawn((UNITS,)), (BATCH, 2 * UNITS * TIME)]
+        table, feed = ("SVDFOptions", {"rank": 2, "fused_activation_function": "NONE", **how}), drawn((BATCH, INPUTS))
+        yield _stateful(f"SVDF rounded {asymmetric}", "SVDF", feed, parts, [(BATCH, UNITS)], table, rounds=True)

@@ -170,16 +170,22 @@ def _convolve_back(
         befores.append(before)
         behinds.append(max(behind, 0))
         more.append(max(-behind, 0))
+    image, scale, shift = op.image(2), None, bias(op, 3, 1, 2)
+    if rank == 4 and op.is_hybrid(1, 2):
+        image, scale = dynamic_differences(op.build, image)
     value = op.build.node(
         "ConvTranspose",
-        op.image(2),
+        image,
         weights(op, 1, order),
-        bias(op, 3, 1, 2),
+        shift if scale is None else None,
         strides=tuple(strides),
         pads=(*befores, *behinds),
         output_padding=tuple(more) if any(more) else None,
         kernel_shape=tuple(windows),
     )
+    if scale is not None:
+        value = op.build.node("Mul", value, scale)
+        value = value if shift is None else op.build.node("Add", value, op.build.reshape(shift, (1, -1, 1, 1)))
     op.put_image(0, op.activate(value, activation), rank)
 
 

@@ -1,7 +1,9 @@
 """Recurrent cells and sequences of them: LSTM, RNN, SVDF. Their states are variables, which are kept from run to run.
 
 Plain sequences become LSTM and RNN of ONNX, whose gates are in the order i o f c; those with a projection, layer normalization or a
-clipped cell become a Scan of the cell's operators. Gates that share their weights (i = 1 - f) are two with opposite weights.
+clipped cell become a Scan of the cell's operators, and so do those whose weights are integers while their inputs are real numbers:
+what is multiplied by weights is rounded to 8 bits in each step. Gates that share their weights (i = 1 - f) are two with opposite
+weights.
 """
 
 from __future__ import annotations
@@ -13,8 +15,9 @@ import numpy as np
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import DataType
 from sardonyx.formats.tflite.builder import GraphBuilder
-from sardonyx.formats.tflite.operator import ACTIVATION, Operator, imports
+from sardonyx.formats.tflite.operator import ACTIVATION, Operator, Options, imports
 from sardonyx.formats.tflite.operators.conv import bias
+from sardonyx.formats.tflite.operators.products import Products
 from sardonyx.formats.tflite.quantize import quantized
 from sardonyx.ir import TensorType, Value
 
@@ -39,12 +42,19 @@ class _Cell:
     clip: float
     projection_clip: float
     size: int
+    products: Products
 
     @property
     def is_plain(self) -> bool:
         """Whether ONNX has an operator for a sequence of it."""
         parts = (self.projection, self.projection_bias, *self.norms)
-        return all(part is None for part in parts) and not self.clip and self.activation in _NAMES and self.activation != "NONE"
+        return (
+            all(part is None for part in parts)
+            and not self.clip
+            and self.activation in _NAMES
+            and self.activation != "NONE"
+            and not self.products.are_rounded
+        )
 
 
 @imports("UNIDIRECTIONAL_SEQUENCE_LSTM")
@@ -53,9 +63,9 @@ def lstm(op: Operator) -> None:
     options = op.options("UnidirectionalSequenceLSTMOptions")
     if options.flag("diagonal_recurrent_tensors"):
         op.unsupported("diagonal recurrent weights are not supported")
-    cell = _cell(
-        op, 1, options.choice("fused_activation_function", ACTIVATION), options.real("cell_clip"), options.real("proj_clip")
-    )
+    activation = options.choice("fused_activation_function", ACTIVATION)
+    clips = options.real("cell_clip"), options.real("proj_clip")
+    cell = _cell(op, 1, activation, *clips, products=Products(op, options))
     norms = [op.real(20 + gate) if op.has(20 + gate) else None for gate in range(4)]
     cell.norms = [_opposite(op.build, norms[1]) if not op.has(1) and norms[1] is not None else norms[0], *norms[1:]]
     value = op.real(0) if options.flag("time_major") else op.build.transpose(op.real(0), (1, 0, 2))
@@ -73,7 +83,8 @@ def lstm_step(op: Operator) -> None:
     if options.choice("kernel_type", "FULL BASIC") == "BASIC":
         _basic(op)
         return
-    cell = _cell(op, 1, activation, options.real("cell_clip"), options.real("proj_clip"))
+    clips = options.real("cell_clip"), options.real("proj_clip")
+    cell = _cell(op, 1, activation, *clips, products=Products(op, options))
     norms = [op.real(20 + gate) if op.has(20 + gate) else None for gate in range(4)]
     cell.norms = [_opposite(op.build, norms[1]) if not op.has(1) and norms[1] is not None else norms[0], *norms[1:]]
     hidden, state = _step(op.build, cell, op.real(0), op.real(18), op.real(19))
@@ -94,9 +105,9 @@ def bidirectional_lstm(op: Operator) -> None:
     inputs, is_crossed = _inputs_of_two(op, 39, [*range(40, 48)], is_major=is_major)
     made = []
     for start, first, auxiliary, value in ((1, 35, 40, inputs[0]), (18, 37, 44, inputs[1])):
-        cell, reverse = _cell(op, start, activation, *clips), start > 1
+        cell, reverse = _cell(op, start, activation, *clips, products=Products(op, options)), start > 1
         if is_crossed:
-            cell.inputs = _widened(op, cell.inputs, auxiliary, coupled=not op.has(start))
+            cell.inputs = _widened(op, cell, start, auxiliary)
         outputs, hidden, state = _run(op, cell, value, op.real(first), op.real(first + 1), reverse=reverse)
         _keep(op, first, hidden)
         _keep(op, first + 1, state)
@@ -107,10 +118,12 @@ def bidirectional_lstm(op: Operator) -> None:
 @imports("RNN")
 def rnn(op: Operator) -> None:
     """Run one step of a recurrent cell."""
-    activation = op.options("RNNOptions").choice("fused_activation_function", ACTIVATION)
-    build = op.build
-    sums = build.node("Gemm", op.real(0), op.real(1), bias(op, 3, 1), transB=1)
-    hidden = op.activate(build.node("Add", sums, build.node("Gemm", op.real(4), op.real(2), transB=1)), activation)
+    options, build = op.options("RNNOptions"), op.build
+    products, shift = Products(op, options), bias(op, 3, 1)
+    pairs = ((0, 1), (4, 2))
+    sums = build.node("Add", *(products.of(build, op.real(rows), products.weights(weights)) for rows, weights in pairs))
+    sums = sums if shift is None else build.node("Add", sums, shift)
+    hidden = op.activate(sums, options.choice("fused_activation_function", ACTIVATION))
     _keep(op, 4, hidden)
     op.put(0, hidden)
 
@@ -121,7 +134,7 @@ def rnn_sequence(op: Operator) -> None:
     options = op.options("SequenceRNNOptions")
     is_major = options.flag("time_major")
     value = op.real(0) if is_major else op.build.transpose(op.real(0), (1, 0, 2))
-    made = _rnn(op, value, (1, 2, 3, 4), options.choice("fused_activation_function", ACTIVATION), reverse=False)
+    made = _rnn(op, options, value, (1, 2, 3, 4), reverse=False)
     op.put(0, made if is_major else op.build.transpose(made, (1, 0, 2)))
 
 
@@ -131,13 +144,12 @@ def bidirectional_rnn(op: Operator) -> None:
     options = op.options("BidirectionalSequenceRNNOptions")
     is_major = options.flag("time_major")
     inputs, is_crossed = _inputs_of_two(op, 9, [10, 11], is_major=is_major)
-    activation = options.choice("fused_activation_function", ACTIVATION)
     extra = (10, 11) if is_crossed else (None, None)
     # LiteRT's kernel gives an auxiliary input to the backward cell only where time is the first axis
     second = inputs[1] if is_major or is_crossed else inputs[0]
     made = [
-        _rnn(op, inputs[0], (1, 2, 3, 4), activation, reverse=False, auxiliary=extra[0]),
-        _rnn(op, second, (5, 6, 7, 8), activation, reverse=True, auxiliary=extra[1]),
+        _rnn(op, options, inputs[0], (1, 2, 3, 4), reverse=False, auxiliary=extra[0]),
+        _rnn(op, options, second, (5, 6, 7, 8), reverse=True, auxiliary=extra[1]),
     ]
     if not is_major:
         made = [op.build.transpose(outputs, (1, 0, 2)) for outputs in made]
@@ -152,7 +164,8 @@ def svdf(op: Operator) -> None:
     if rank < 1 or filters % rank:
         op.refuse(f"{filters} filters are no multiple of its rank {rank}")
     kept = build.reshape(op.real(4), (-1, filters, memory))
-    newest = build.node("Gemm", op.real(0), op.real(1), transB=1)
+    products = Products(op, options)
+    newest = products.of(build, op.real(0), products.weights(1))
     older = build.node("Slice", kept, build.ints(1), build.ints(memory), build.ints(2))
     state = build.node("Concat", older, build.node("Unsqueeze", newest, build.ints(2)), axis=2)
     _keep(op, 4, build.reshape(state, (-1, filters * memory)))
@@ -178,7 +191,7 @@ def _basic(op: Operator) -> None:
             op.put(index, value)
 
 
-def _cell(op: Operator, start: int, activation: str, clip: float, projection_clip: float) -> _Cell:
+def _cell(op: Operator, start: int, activation: str, clip: float, projection_clip: float, *, products: Products) -> _Cell:
     """Return the cell whose first weights are the input `start`."""
 
     def given(offset: int) -> Value | None:
@@ -187,9 +200,13 @@ def _cell(op: Operator, start: int, activation: str, clip: float, projection_cli
     coupled = not op.has(start)
     groups = []
     for offset in (0, 4, 11):
-        values = [given(offset + gate) for gate in range(4)]
+        are_weights = offset < 11
+        values = [
+            products.weights(start + offset + gate) if are_weights and op.has(start + offset + gate) else given(offset + gate)
+            for gate in range(4)
+        ]
         if coupled:
-            values[0] = None if values[1] is None else _opposite(op.build, values[1])
+            values[0] = None if values[1] is None else products.opposite(values[1])
         groups.append(values)
     peepholes = [given(8), given(9), given(10)]
     if coupled and peepholes[1] is not None:
@@ -199,7 +216,9 @@ def _cell(op: Operator, start: int, activation: str, clip: float, projection_cli
         op.refuse("a gate has no weights")
     size = op.info(start + 1).shape[0]
     op.check_count(size)
-    return _Cell(inputs, recurrent, groups[2], peepholes, [None] * 4, given(15), given(16), activation, clip, projection_clip, size)
+    projection = products.weights(start + 15) if op.has(start + 15) else None
+    clips = clip, projection_clip
+    return _Cell(inputs, recurrent, groups[2], peepholes, [None] * 4, projection, given(16), activation, *clips, size, products)
 
 
 def _opposite(build: GraphBuilder, value: Value) -> Value:
@@ -275,8 +294,8 @@ def _step(build: GraphBuilder, cell: _Cell, value: Value, hidden: Value, state: 
     for gate in range(4):
         total = build.node(
             "Add",
-            build.node("Gemm", value, cell.inputs[gate], transB=1),
-            build.node("Gemm", hidden, cell.recurrent[gate], transB=1),
+            cell.products.of(build, value, cell.inputs[gate]),
+            cell.products.of(build, hidden, cell.recurrent[gate]),
         )
         sums.append(total)
     i, f = (_gate(build, cell, gate, sums[gate], state, gate) for gate in (0, 1))
@@ -287,7 +306,8 @@ def _step(build: GraphBuilder, cell: _Cell, value: Value, hidden: Value, state: 
     o = build.node("Sigmoid", _gate(build, cell, 3, sums[3], after, 2))
     made = build.node("Mul", o, _activated(build, after, cell.activation))
     if cell.projection is not None:
-        made = build.node("Gemm", made, cell.projection, cell.projection_bias, transB=1)
+        made = cell.products.of(build, made, cell.projection)
+        made = made if cell.projection_bias is None else build.node("Add", made, cell.projection_bias)
         if cell.projection_clip > 0:
             made = build.clip(made, -cell.projection_clip, cell.projection_clip)
     return made, after
@@ -317,31 +337,30 @@ def _activated(build: GraphBuilder, value: Value, name: str) -> Value:
 
 
 def _rnn(
-    op: Operator,
-    value: Value,
-    places: tuple[int, int, int, int],
-    activation: str,
-    *,
-    reverse: bool,
-    auxiliary: int | None = None,
+    op: Operator, options: Options, value: Value, places: tuple[int, int, int, int], *, reverse: bool, auxiliary: int | None = None
 ) -> Value:
     """Return the outputs (time, batch, H) of a sequence of cells whose weights, biases and state are inputs `places`.
 
     Where `value` has auxiliary features behind the others, their weights are the input `auxiliary`.
     """
-    build = op.build
+    build, activation = op.build, options.choice("fused_activation_function", ACTIVATION)
     if activation not in ("TANH", "RELU"):
         op.unsupported(f"the activation {activation} of a sequence is not supported; TANH and RELU are")
     weights, recurrent, shift, state = places
     size = op.info(weights).shape[0]
     op.check_count(size)
     zeros = build.constant(np.zeros(size, np.float32))
-    shifts, columns = bias(op, shift, weights), op.real(weights)
+    shifts, products = bias(op, shift, weights), Products(op, options)
+    columns, square = products.weights(weights), products.weights(recurrent)
+    if auxiliary is not None:
+        columns = products.joined(columns, products.weights(auxiliary), op.info(weights).shape[1])
+    if products.are_rounded:
+        return _rounded_rnn(op, products, (columns, square), value, shifts, state, activation, reverse=reverse)
     outputs, last = build.nodes(
         "RNN",
         value,
-        _lifted(build, [columns if auxiliary is None else build.node("Concat", columns, op.real(auxiliary), axis=1)]),
-        build.node("Unsqueeze", op.real(recurrent), build.ints(0)),
+        _lifted(build, [columns]),
+        build.node("Unsqueeze", square, build.ints(0)),
         _lifted(build, [shifts if shifts is not None else zeros, zeros]),
         None,
         build.node("Unsqueeze", op.real(state), build.ints(0)),
@@ -352,6 +371,39 @@ def _rnn(
     )
     _keep(op, state, build.node("Squeeze", last, build.ints(0)))
     return build.node("Squeeze", outputs, build.ints(1))
+
+
+def _rounded_rnn(
+    op: Operator,
+    products: Products,
+    weights: tuple[Value, Value],
+    value: Value,
+    shift: Value | None,
+    state: int,
+    activation: str,
+    *,
+    reverse: bool,
+) -> Value:
+    """Return what `_rnn` does, where what is multiplied by weights is rounded in each step."""
+    body = GraphBuilder("step", op.build)
+    hidden, newest = (body.input(name, TensorType(DataType.FLOAT)) for name in ("hidden", "input"))
+    sums = body.node("Add", products.of(body, newest, weights[0]), products.of(body, hidden, weights[1]))
+    made = _activated(body, sums if shift is None else body.node("Add", sums, shift), activation)
+    for output in (body.node("Identity", made), body.node("Identity", made)):
+        body.graph.add_output(output)
+    ways = (1,) if reverse else None
+    last, outputs = op.build.nodes(
+        "Scan",
+        op.real(state),
+        value,
+        outputs=2,
+        body=body.graph,
+        num_scan_inputs=1,
+        scan_input_directions=ways,
+        scan_output_directions=ways,
+    )
+    _keep(op, state, last)
+    return outputs
 
 
 def _keep(op: Operator, index: int, value: Value) -> None:
@@ -380,12 +432,13 @@ def _inputs_of_two(op: Operator, auxiliary: int, weights: Sequence[int], *, is_m
     return [op.build.node("Concat", *inputs, axis=2)] * 2, True
 
 
-def _widened(op: Operator, columns: Sequence[Value], auxiliary: int, *, coupled: bool) -> list[Value]:
-    """Return the weights of four gates with those of auxiliary features, inputs from `auxiliary` on, as further columns."""
-    more = [None if gate == 0 and coupled else op.real(auxiliary + gate) for gate in range(4)]
+def _widened(op: Operator, cell: _Cell, start: int, auxiliary: int) -> list[Value]:
+    """Return the weights of a cell's gates, inputs from `start` on, with those of auxiliary features as further columns."""
+    more = [cell.products.weights(auxiliary + gate) if gate or op.has(start) else None for gate in range(4)]
     assert more[1] is not None
-    more[0] = _opposite(op.build, more[1]) if more[0] is None else more[0]
-    return [op.build.node("Concat", *pair, axis=1) for pair in zip(columns, more, strict=True)]
+    first = cell.products.opposite(more[1]) if more[0] is None else more[0]
+    width = op.info(start + 1).shape[1]
+    return [cell.products.joined(*pair, width) for pair in zip(cell.inputs, [first, *more[1:]], strict=True) if pair[1] is not None]
 
 
 def _put_two(op: Operator, made: Sequence[Value], *, merges: bool) -> None:
