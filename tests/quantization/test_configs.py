@@ -9,6 +9,7 @@ import pytest
 
 from sardonyx.quantization import quantize_dynamic, quantize_static
 from sardonyx.quantization.configs import DynamicQuantConfig, QuantConfig, StaticQuantConfig
+from sardonyx.quantization.kinds import QuantType
 
 
 @pytest.mark.parametrize(("config", "function"), [(StaticQuantConfig, quantize_static), (DynamicQuantConfig, quantize_dynamic)])
@@ -24,3 +25,10 @@ def test_configurations_have_one_class() -> None:
     """Scripts ask by it."""
     assert issubclass(DynamicQuantConfig, QuantConfig)
     assert issubclass(StaticQuantConfig, QuantConfig)
+
+
+def test_what_both_kinds_are_told_can_be_kept_by_itself() -> None:
+    """With onnxruntime's arguments and defaults."""
+    config = QuantConfig(per_channel=True, nodes_to_exclude=["a"])
+    assert (config.per_channel, config.nodes_to_exclude, config.reduce_range) == (True, ["a"], False)
+    assert (config.activation_type, config.weight_type) == (QuantType.QUInt8, QuantType.QInt8)

@@ -24,9 +24,28 @@ CALIBRATION_OPTIONS: Mapping[str, str] = {
 
 
 class QuantConfig:
-    """A StaticQuantConfig or a DynamicQuantConfig."""
+    """What quantizations of both kinds are told: a StaticQuantConfig or a DynamicQuantConfig, which `quantize` takes."""
 
-    __slots__ = ()
+    def __init__(
+        self,
+        activation_type: QuantType = QuantType.QUInt8,
+        weight_type: QuantType = QuantType.QInt8,
+        op_types_to_quantize: Sequence[str] | None = None,
+        nodes_to_quantize: Sequence[str] | None = None,
+        nodes_to_exclude: Sequence[str] | None = None,
+        per_channel: bool = False,
+        reduce_range: bool = False,
+        use_external_data_format: bool = False,
+    ) -> None:
+        """Keep the arguments, which are those of `quantize_static` and `quantize_dynamic`."""
+        self.activation_type = activation_type
+        self.weight_type = weight_type
+        self.op_types_to_quantize = op_types_to_quantize
+        self.nodes_to_quantize = nodes_to_quantize
+        self.nodes_to_exclude = nodes_to_exclude
+        self.per_channel = per_channel
+        self.reduce_range = reduce_range
+        self.use_external_data_format = use_external_data_format
 
 
 @dataclasses.dataclass(slots=True)
