@@ -11,7 +11,7 @@ from sardonyx.codegen.kernels.panels import BlockLayout
 from sardonyx.codegen.kernels.quantized.digit_blocks import DigitParams, digit_bytes, write_digit_blocks, write_digits
 from sardonyx.codegen.kernels.quantized.dot_blocks import QuantizeParams
 from sardonyx.codegen.run.jit import Engine
-from sardonyx.codegen.target import Target
+from sardonyx.codegen.target import Target, emulated_target, host_target
 from sardonyx.dtypes import Array
 
 _PANELS = [BlockLayout(bits, size, zero) for bits in (2, 4, 8) for size, zero in ((16, None), (32, U8), (128, None), (256, U8))]
@@ -68,6 +68,19 @@ def test_products_are_as_exact_as_in_float32(target: Target, panels: BlockLayout
         exact, magnitude = a.astype(np.float64) @ weights.T, np.abs(a).astype(np.float64) @ np.abs(weights).T
         found = _product(engine, panels, a, numbers, scales, zeros)
         assert (np.abs(found - exact) <= bound * magnitude + 1e-44).all()
+
+
+@pytest.mark.parametrize("panels", [BlockLayout(4, 32, None), BlockLayout(8, 16, U8)], ids=lambda panels: panels.name)
+@pytest.mark.parametrize(("isa", "feature"), [("avx512", "avx512vnni"), ("avx2", "avxvnni"), ("neon", "dotprod"), ("neon", "i8mm")])
+def test_instructions_of_other_processors_give_the_same_bits(isa: str, feature: str, panels: BlockLayout) -> None:
+    """Emulated: dot products of unsigned by signed bytes, or of signed ones, are exact alike."""
+    numbers, scales, zeros = _weights(panels, 37, 200)
+    a = _RNG.standard_normal((2, 200)).astype(np.float32)
+    found = [
+        _product(_engine(target, panels), panels, a, numbers, scales, zeros)
+        for target in (host_target(), emulated_target(isa, [feature]))
+    ]
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.parametrize("panels", _PANELS[:2], ids=lambda panels: panels.name)

@@ -193,11 +193,12 @@ def _write_tile(module: Module, symbol: str, panels: BlockLayout, epilogue: Epil
                 here, head = stored.at(block * panels.block_bytes(width)), digits.at(block * digit_bytes(size))
                 scales = [here.of(F32).load(j, lanes) for j in columns]
                 _multiply_block(b, panels, here, head, dots)
-                for part, found in zip(parts, _joined(b, panels, here, head, dots), strict=True):
-                    part.set(found)
+                joined = _joined(b, panels, here, head, dots)
+                for part in parts:
+                    part.set(zero)
                 _add_listed(b, panels, here, head, parts)
-                for total, part, scale in zip(chain, parts, scales, strict=True):
-                    total.set(b.fma(part.value, scale, total.value))
+                for total, found, part, scale in zip(chain, joined, parts, scales, strict=True):
+                    total.set(b.fma(found + part.value, scale, total.value))
             for total, part in zip(totals, chain, strict=True):
                 total.add(part.value)
         odd = functools.reduce(operator.add, [total.value * 0.0 for total in totals])
