@@ -224,3 +224,46 @@ def test_a_module_is_half_imported_while_its_code_runs(tmp_path: Path, monkeypat
     assert not is_half_imported("half")
     assert importlib.import_module("half").within
     assert not is_half_imported("half")
+
+
+HOOKED_MEANWHILE = """
+import importlib.abc, importlib.util, os, sys, threading, time
+
+import sardonyx.forks
+
+class Slow(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name in ("logging", "concurrent.futures.thread"):
+            started.set()
+            time.sleep(0.3)
+
+def work():
+    with sardonyx.forks.without_fork():
+        import concurrent.futures.thread
+
+for name in ("concurrent.futures.thread", "concurrent.futures._base", "concurrent.futures", "concurrent", "logging"):
+    assert name not in sys.modules, name
+started = threading.Event()
+sys.meta_path.insert(0, Slow())
+thread = threading.Thread(target=work)
+thread.start()
+started.wait()
+child = os.fork()
+import concurrent.futures.thread, logging
+logging.getLogger("x").debug("y")
+with concurrent.futures.ThreadPoolExecutor(1) as pool:
+    assert pool.submit(int).result() == 0
+if child == 0:
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+again = os.fork()
+if again == 0:
+    os._exit(0)
+assert os.waitpid(again, 0)[1] == 0
+"""
+
+
+def test_modules_that_hook_into_forks_may_be_imported_while_one_waits() -> None:
+    """Parent and child have them whole, and their locks free."""
+    done = subprocess.run([sys.executable, "-c", HOOKED_MEANWHILE], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

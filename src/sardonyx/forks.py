@@ -15,7 +15,6 @@ and may make and run sessions itself. So a thread can take a lock again that it 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import sys
 import threading
@@ -26,8 +25,9 @@ from typing import Any, Protocol
 __all__ = ["Renewed", "is_half_imported", "new_lock", "renew_in_child", "without_fork"]
 
 _GATE = threading.RLock()
-_HOOKED = "concurrent.futures.thread"
-"""A module that hooks into forks, as `logging` does, which it imports: imported while a fork waits, they would be half hooked."""
+_HOOKED = {"logging": "_lock", "concurrent.futures.thread": "_global_shutdown_lock"}
+"""Modules that hook into forks, which hold these locks of theirs meanwhile: one that is imported while a fork waits gives its lock
+back afterwards without having taken it."""
 _LONGEST_SECONDS = 60.0
 """How long a fork waits at most; a block that takes longer may itself be waiting for the thread that forks."""
 _LOCKS: weakref.WeakSet[object] = weakref.WeakSet()
@@ -56,8 +56,6 @@ def renew_in_child(item: Renewed) -> None:
 @contextlib.contextmanager
 def without_fork() -> Iterator[None]:
     """Have forks by other threads wait until the block ends; the block waits for no other thread of the program."""
-    if _HOOKED not in sys.modules and threading.active_count() > 1:
-        importlib.import_module(_HOOKED)
     with _GATE:
         yield
 
@@ -75,7 +73,11 @@ class _Fork:
         self._holds_gate = False
 
     def before(self) -> None:
+        unhooked = [name for name in _HOOKED if name not in sys.modules or is_half_imported(name)]
         self._holds_gate = _GATE.acquire(timeout=_LONGEST_SECONDS)
+        for name in unhooked:
+            if name in sys.modules and not is_half_imported(name):
+                getattr(sys.modules[name], _HOOKED[name]).acquire()
 
     def after_in_parent(self) -> None:
         if self._holds_gate:
