@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sardonyx.installed import installed_points, installed_version, points_in, search_path
+from sardonyx.installed import installed_points, installed_version, points_in, recorded_version, search_path
 
 
 @pytest.fixture
@@ -83,3 +83,11 @@ def test_what_records_of_a_folder_name_is_apart(package: Path) -> None:
     (second / "entry_points.txt").write_text("stray = other:thing\n")
     lines = (points_in(str(package)) or b"").decode().split()
     assert lines[lines.index("[toy.group]") - 1] == "[]"
+
+
+@pytest.mark.parametrize("entry", [None, 3, b"/nowhere", Path("/nowhere"), []])
+def test_a_recorded_version_is_found_whatever_is_on_the_path(package: Path, monkeypatch: pytest.MonkeyPatch, entry: object) -> None:
+    """As entry points are; what is not recorded has none."""
+    monkeypatch.setattr(sys, "path", [entry, *sys.path])
+    assert recorded_version("toy") == "1.0"
+    assert recorded_version("no-such-package") is None

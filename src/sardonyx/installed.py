@@ -21,7 +21,7 @@ from sardonyx.forks import without_fork
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["installed_points", "installed_version", "points_in", "search_path"]
+__all__ = ["installed_points", "installed_version", "points_in", "recorded_version", "search_path"]
 
 
 def search_path() -> tuple[str, ...]:
@@ -101,10 +101,18 @@ def installed_version(package: str) -> str | None:
     records = [record for folder in folders for record in folder.glob(f"{package}-*.dist-info")]
     if len(records) == 1:
         return records[0].name.removeprefix(f"{package}-").removesuffix(".dist-info")
-    with without_fork():
-        from importlib.metadata import PackageNotFoundError, version
+    return recorded_version(package)
 
+
+def recorded_version(package: str) -> str | None:
+    """Return the version that the record of an installation tells; None where there is none on the `search_path`."""
+    with without_fork():
+        from importlib.metadata import PackageNotFoundError, distributions, version
+
+        path = search_path()
         try:
-            return version(package)
+            if len(path) == len(sys.path):
+                return version(package)
+            return next((record.version for record in distributions(name=package, path=list(path))), None)
         except PackageNotFoundError:
             return None

@@ -6,7 +6,6 @@ import marshal
 import subprocess
 import sys
 import textwrap
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -34,7 +33,16 @@ def test_the_version_names_llvmlite_and_the_size_of_its_library() -> None:
 def test_a_frozen_application_asks_the_package_for_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has no records of what was installed."""
     known = llvm.version()
-    monkeypatch.setattr("importlib.metadata.version", _no_records)
+    monkeypatch.setattr("importlib.metadata.distributions", lambda **_: ())
+    monkeypatch.setattr(llvm, "_VERSION", [])
+    assert llvm.version() == known
+
+
+@pytest.mark.parametrize("entry", [None, 3, b"/nowhere", Path("/nowhere")])
+def test_the_version_is_found_whatever_is_on_the_path(monkeypatch: pytest.MonkeyPatch, entry: object) -> None:
+    """Imports pass over what is no text, too."""
+    known = llvm.version()
+    monkeypatch.setattr(sys, "path", [entry, *sys.path])
     monkeypatch.setattr(llvm, "_VERSION", [])
     assert llvm.version() == known
 
@@ -45,10 +53,6 @@ def test_a_version_that_another_process_found_is_taken(monkeypatch: pytest.Monke
     llvm.know_version("1.0/7")
     llvm.know_version("2.0/7")
     assert llvm.version() == "1.0/7"
-
-
-def _no_records(package: str) -> str:
-    raise PackageNotFoundError(package)
 
 
 def test_text_that_is_no_ir_is_an_error() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.metadata
-import importlib.util
 import platform
 import re
 import time
@@ -23,6 +21,7 @@ from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.run.compile_process import compile_texts, is_given_up
 from sardonyx.codegen.target import host_target
 from sardonyx.errors import SardonyxError
+from sardonyx.installed import recorded_version
 from sardonyx.session.providers import describe_providers, missing_providers
 from sardonyx.version import ONNXRUNTIME_API, __version__
 
@@ -64,14 +63,7 @@ def _versions() -> dict[str, str | None]:
     """Return the versions of what takes part; None for a package that is not installed."""
     own = {"sardonyx": __version__, "onnxruntime's interface": ONNXRUNTIME_API}
     python = f"{platform.python_implementation()} {platform.python_version()}"
-    return {**own, "python": python, **{name: _version(name) for name in _PACKAGES}}
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    return {**own, "python": python, **{name: recorded_version(name) for name in _PACKAGES}}
 
 
 def _numpy() -> dict[str, Any]:

@@ -76,15 +76,15 @@ def _found_version() -> str:
 
 def _llvmlite_version() -> str:
     """Return the version from what was installed, or, in a frozen application that has no such records, from the package."""
-    from importlib.metadata import PackageNotFoundError  # which takes as long as all else here
-    from importlib.metadata import version as version_of
+    from importlib.metadata import distributions  # which takes as long as all else here
 
-    try:
-        return version_of("llvmlite")
-    except PackageNotFoundError:
-        import llvmlite
+    entries: list[object] = list(sys.path)  # programs put other things there, which imports pass over
+    found = next(iter(distributions(name="llvmlite", path=[entry for entry in entries if isinstance(entry, str)])), None)
+    if found is not None:
+        return found.version
+    import llvmlite
 
-        return str(llvmlite.__version__)
+    return str(llvmlite.__version__)
 
 
 def compile_text(text: str, triple: str, features: str, level: int) -> bytes:
