@@ -12,7 +12,7 @@ from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, of_dtype
 from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.gemm import gemm_symbol, tiling, write_gemm
-from sardonyx.codegen.kernels.gemm_params import PARAMS_COUNT, GemmParams, chain_for
+from sardonyx.codegen.kernels.gemm_params import BLOCK_K, PARAMS_COUNT, PART_TASKS, GemmParams, chain_for
 from sardonyx.codegen.kernels.pack import pack_columns
 from sardonyx.codegen.kernels.panels import NumberPanels
 from sardonyx.codegen.run.driver import Driver
@@ -20,6 +20,7 @@ from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.run.step_table import Buffer, KernelCall, StepTable
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
+from sardonyx.lazy_dataclasses import replace
 
 _RNG = np.random.default_rng(0)
 
@@ -78,6 +79,16 @@ def test_blocks_do_not_change_bits(engine: Engine) -> None:
     whole = _product(engine, a, b, GemmParams(61, 150, 100, 100, 150, 1000, panel * 100, 1024, 32))
     cut = _product(engine, a, b, GemmParams(61, 150, 100, 100, 150, 12, panel, 32, 32))
     assert whole.tobytes() == cut.tobytes()
+
+
+@pytest.mark.parametrize("M", [1, 2, 5, 40])
+def test_sums_may_be_made_part_by_part(engine: Engine, M: int) -> None:
+    """The tasks of a part are far from those of the next, those between do nothing, and the bits are the same."""
+    a, b = _random(M, 4000), _random(4000, 150)
+    whole = GemmParams.blocked(engine.target, M, 150, 4000, threads=2)
+    cut = replace(whole, block_k=min(whole.block_k, 2 * BLOCK_K), part_k=2 * BLOCK_K, part_blocks=whole.tasks())
+    assert cut.tasks() == 2 * PART_TASKS + whole.tasks()
+    assert _product(engine, a, b, cut).tobytes() == _product(engine, a, b, whole).tobytes()
 
 
 @pytest.mark.parametrize("K", [128, 1024, 4096, 5000])

@@ -7,6 +7,7 @@ import pytest
 from sardonyx.codegen.kernels.gemm_params import (
     BLOCK_K,
     CHAIN,
+    PART_TASKS,
     TASK_PRODUCTS,
     GemmParams,
     chain_for,
@@ -66,3 +67,16 @@ def test_decoded_panels_are_gone_through_chain_by_chain() -> None:
     """So much of one is decoded at a time; a batch of no rows has no tasks."""
     assert GemmParams.blocked(host_target(), 64, 64, 1000, is_decoded=True).block_k == CHAIN
     assert GemmParams.blocked(host_target(), 0, 64, 1000).tasks() == 0
+
+
+def test_only_very_long_sums_are_made_in_parts() -> None:
+    """Each of which takes some milliseconds, and has whole blocks of K; not where there are very many blocks of C."""
+    target = host_target()
+    for M, N, K in ((3, 70, 1 << 19), (20_000, 4096, 1 << 20)):
+        params = GemmParams.blocked(target, M, N, K)
+        assert params.in_parts(9) is params
+    long = GemmParams.blocked(target, 20, 70, 20_000_000).in_parts(3)
+    assert long.part_k % BLOCK_K == 0
+    assert long.part_k * long.block_m * long.block_n <= TASK_PRODUCTS
+    assert long.block_k <= long.part_k
+    assert long.tasks(3) > PART_TASKS * (20_000_000 // long.part_k)

@@ -30,7 +30,7 @@ def _pack(engine: Engine, matrices: Array) -> Array:
     step, row, column = (stride // 4 for stride in matrices.strides)
     panels = np.full(batch * -(-N // width) * K * width + 64, 7, np.float32)
     params = PackParams(K, N, row, column, step)
-    call(engine, "pack", [matrices, panels], params.words(), 0, params.tasks(width, batch))
+    call(engine, "pack", [matrices, panels], params.words(), 0, params.parts(width, batch))
     assert (panels[-64:] == 7).all()
     return panels[:-64].reshape(batch, -1, K, width)
 
@@ -50,6 +50,17 @@ def test_every_order_in_memory(engine: Engine, order: str, K: int, N: int) -> No
     packed = _pack(engine, laid)
     for place in range(2):
         np.testing.assert_array_equal(packed[place], pack_columns(matrices[place], tiling(engine.target).panel))
+
+
+@pytest.mark.parametrize("is_transposed", [False, True])
+def test_very_long_panels_are_packed_part_by_part(engine: Engine, is_transposed: bool) -> None:
+    """Of each matrix of a batch."""
+    K, width = 140_000, tiling(engine.target).panel
+    matrices = np.arange(2 * 3 * K, dtype=np.float32).reshape(2, 3, K).transpose(0, 2, 1)
+    packed = _pack(engine, matrices if is_transposed else np.ascontiguousarray(matrices))
+    assert PackParams(K, 3, 1, 1).parts(width, 2) == 6
+    for place in range(2):
+        np.testing.assert_array_equal(packed[place], pack_columns(matrices[place], width))
 
 
 def test_nothing_is_read_behind_the_matrix(engine: Engine) -> None:

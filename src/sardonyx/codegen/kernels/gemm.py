@@ -12,9 +12,9 @@ place, one broadcast per row and step:
      …              └──┴──┴──┴──┘
 
 Around it: blocks of K, so that a panel's block stays in the second-level cache, then panels, then rows. One task is one block of
-C. A sum over K is made of chains of multiply-adds (`chain_for`), added up in the order of K: rounding errors grow with the length
-of a chain. Chains are the same whatever the blocks, the tile and the position of a row: equal rows give equal bits in a batch or
-alone and with any number of threads.
+C, and all of K unless that is very long: others go on then with what C holds. A sum over K is made of chains of multiply-adds
+(`chain_for`), added up in the order of K: rounding errors grow with the length of a chain. Chains are the same whatever the blocks,
+the tile and the position of a row: equal rows give equal bits in a batch or alone and with any number of threads.
 
 Tails: what is left of M and N after whole tiles is covered by smaller ones, the last columns under a mask; where masks are not
 free, the last columns of C are stored by halves of vectors, and a tile as wide as a panel may end early. A few rows of A go through
@@ -33,7 +33,7 @@ from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.emit.values import Operand, Pointer, Register, Span
-from sardonyx.codegen.kernels.gemm_params import read_gemm_params
+from sardonyx.codegen.kernels.gemm_params import PART_TASKS, read_gemm_params
 from sardonyx.codegen.kernels.panels import LONGEST_CHAIN, PanelColumns, Panels, WidePanels
 from sardonyx.codegen.kernels.tiles import (
     Ahead,
@@ -145,15 +145,16 @@ def write_gemm(
         right = _RightSide(panels, b.stack(F32, LONGEST_CHAIN * shape.panel, align=64) if panels.is_decoded else None)
         blocks_m, blocks_n = _blocks(p["M"], p["block_m"]), _blocks(p["N"], p["block_n"])
         with b.loop(b.begin, b.end) as task:
-            batch, block = task // (blocks_m * blocks_n), task % (blocks_m * blocks_n)
+            part, number = _part(b, task)
+            batch, block = number // (blocks_m * blocks_n), number % (blocks_m * blocks_n)
             m = block // blocks_n * p["block_m"]
             n = block % blocks_n * p["block_n"]
             first, last = _group(b, batch) if is_grouped else (m.like(0), p["M"])
             rows = (first + m, _least(b, first + m + p["block_m"], last))
             across = (n, _least(b, n + p["block_n"], p["N"]))
 
-            def write_block(batch: Register = batch, rows: Range = rows, across: Range = across) -> None:
-                with b.loop(0, b.max(p["K"], 1), p["block_k"]) as k:
+            def write_block(batch: Register = batch, rows: Range = rows, across: Range = across, part: Range = part) -> None:
+                with b.loop(*part, p["block_k"]) as k:
                     rest = across
                     for height, tile in beside.items():
                         rest = _write_panels_beside(b, shape, tile, height, panels, batch, rows, rest, k)
@@ -163,12 +164,20 @@ def write_gemm(
                         whole = _write_repeating(b, shape, repeating, panels, batch, rows, rest, k)
                         _write_block(b, shape, tiles, right, batch, rows, whole, k)
 
-            with b.when(rows[0] < rows[1]):
+            with b.when((rows[0] < rows[1]) & (p["part_k"].eq(0) | (number < p["part_blocks"]))):
                 if few:
                     write_few = functools.partial(_write_few_rows, b, shape, few, panels, batch, rows, across)
                     b.branch(rows[1] - rows[0] <= _FEW_ROWS, write_few, write_block)
                 else:
                     write_block()
+
+
+def _part(b: Kernel, task: Register) -> tuple[Range, Register]:
+    """Return the rows of B that a task goes through, at least one, and its number among the tasks of the same rows."""
+    p = read_gemm_params(b)
+    is_cut, length = p["part_k"] > 0, b.max(p["K"], 1)
+    first = b.select(is_cut, task // PART_TASKS * p["part_k"], task.like(0))
+    return (first, b.select(is_cut, b.min(first + p["part_k"], length), length)), b.select(is_cut, task % PART_TASKS, task)
 
 
 def _side_by_side(target: Target, panels: Panels, columns: int | None) -> Mapping[int, int]:

@@ -7,12 +7,13 @@ from sardonyx.codegen.emit.values import Register
 from sardonyx.codegen.kernels.panels import LONGEST_CHAIN
 from sardonyx.codegen.kernels.tiles import has_many_registers, tiling
 from sardonyx.codegen.target import Target
-from sardonyx.lazy_dataclasses import dataclass
+from sardonyx.lazy_dataclasses import dataclass, replace
 
 __all__ = [
     "BLOCK_K",
     "CHAIN",
     "PARAMS_COUNT",
+    "PART_TASKS",
     "TASKS_PER_THREAD",
     "TASK_PRODUCTS",
     "GemmParams",
@@ -57,6 +58,12 @@ TASK_PRODUCTS = 1 << 28
 TASK_ELEMENTS = 1 << 22
 """Elements of C that one task writes at most, for the same reason."""
 
+_LONGEST_PART = 1 << 19
+"""Rows of B that one task goes through at most, for the same reason: longer sums are made part by part."""
+
+PART_TASKS = 1 << 12
+"""From the tasks of one part of a sum to those of the next, which wait for all of them; fewer blocks have numbers without work."""
+
 
 @dataclass(frozen=True, slots=True)
 class GemmParams:
@@ -86,6 +93,10 @@ class GemmParams:
     """From one packed matrix B of a batch to the next."""
     stride_c: int = 0
     """From one matrix C of a batch to the next."""
+    part_k: int = 0
+    """Rows of B in one task, a multiple of `block_k`; 0 for all of them."""
+    part_blocks: int = 0
+    """Blocks of C of all matrices, at most PART_TASKS, where a task does not go through all rows of B."""
 
     @staticmethod
     def blocked(
@@ -131,13 +142,27 @@ class GemmParams:
             **(dense | strides),
         )
 
+    def in_parts(self, batch: int) -> GemmParams:
+        """Return the same for `batch` products whose sums, where these are very long, are made part by part.
+
+        The tasks of one part are PART_TASKS from those of the next, and must have ended before these begin.
+        """
+        if self.K <= _LONGEST_PART:
+            return self
+        blocks = batch * -(-self.M // self.block_m) * -(-self.N // self.block_n)
+        if blocks > PART_TASKS:
+            return self
+        part = max(min(_LONGEST_PART, TASK_PRODUCTS // (self.block_m * self.block_n)) // BLOCK_K, 1) * BLOCK_K
+        return replace(self, block_k=min(self.block_k, part), part_k=part, part_blocks=blocks)
+
     def words(self) -> list[int]:
         """Return the parameters as the kernel reads them; those of an epilogue follow."""
         return [getattr(self, name) for name in _PARAMS]
 
     def tasks(self, batch: int = 1) -> int:
         """Return how many tasks a batch of `batch` products is."""
-        return batch * -(-self.M // self.block_m) * -(-self.N // self.block_n)
+        blocks = batch * -(-self.M // self.block_m) * -(-self.N // self.block_n)
+        return blocks if not self.part_k or not blocks else (-(-self.K // self.part_k) - 1) * PART_TASKS + blocks
 
 
 _PARAMS = tuple(GemmParams.__dataclass_fields__)

@@ -1,7 +1,8 @@
 """Pack the right side of a product, B[K, N], to panels [N / width][K][width]: constants in NumPy, others by a kernel in the run.
 
-One task of the kernel is one panel. Rows that lie in order are copied by vectors; columns that lie in order (B is a transposed
-matrix, as the keys of attention are) are read by vectors along K and turned in registers, a square of lanes at a time:
+One task of the kernel is one panel, or some rows of a very long one. Rows that lie in order are copied by vectors; columns that
+lie in order (B is a transposed matrix, as the keys of attention are) are read by vectors along K and turned in registers, a square
+of lanes at a time:
 
     4 columns, 4 steps of K each       a0 a1 a2 a3        a0 b0 c0 d0
                                        b0 b1 b2 b3   ->   a1 b1 c1 d1     4 rows of the panel
@@ -37,6 +38,9 @@ CACHE_LINE = 64
 _BLOCK_ELEMENTS = 1 << 17
 """How many elements of weights are in memory while they are packed, besides the panels."""
 
+_PART_ROWS = 1 << 16
+"""Rows of a panel that one task copies at most: a run can only be ended between tasks."""
+
 _PARAMS = ("K", "N", "stride_k", "stride_n", "stride_batch")
 PACK_PARAMS = len(_PARAMS)
 """How many parameters a kernel has that packs."""
@@ -62,8 +66,12 @@ class PackParams:
         return [getattr(self, name) for name in _PARAMS]
 
     def tasks(self, width: int, batch: int = 1) -> int:
-        """Return how many tasks it is to pack a batch into panels of `width`."""
+        """Return how many panels of `width` a batch is."""
         return batch * -(-self.N // width)
+
+    def parts(self, width: int, batch: int = 1) -> int:
+        """Return how many tasks it is to pack a batch of numbers into panels of `width`."""
+        return self.tasks(width, batch) * -(-self.K // _PART_ROWS)
 
 
 def write_pack(module: Module, symbol: str, width: int, element: Type = F32) -> None:
@@ -74,19 +82,25 @@ def write_pack(module: Module, symbol: str, width: int, element: Type = F32) -> 
     lanes = module.target.lanes(element.bits)
     with module.kernel(symbol) as b:
         K, N, stride_k, stride_n, stride_batch = (b.param(place) for place in range(len(_PARAMS)))
-        panels = (N + width - 1) // width
+        panels, parts = (N + width - 1) // width, b.max((K + _PART_ROWS - 1) // _PART_ROWS, 1)
         with b.loop(b.begin, b.end) as task:
-            n = task % panels * width
-            source = b.buffer(0, element).at(task // panels * stride_batch + n * stride_n)
-            panel = b.buffer(1, element).at(task * (K * width))
+            number, k = task // parts, task % parts * _PART_ROWS
+            n, rows = number % panels * width, b.min(K - k, _PART_ROWS)
+            source = b.buffer(0, element).at(number // panels * stride_batch + k * stride_k + n * stride_n)
+            panel = b.buffer(1, element).at((number * K + k) * width)
             columns = b.min(N - n, width)
 
-            def copy_rows(source: Pointer = source, panel: Pointer = panel, columns: Register = columns) -> None:
-                _copy_rows(b, source, panel, K, stride_k, columns, width)
+            def copy_rows(
+                source: Pointer = source, panel: Pointer = panel, columns: Register = columns, rows: Register = rows
+            ) -> None:
+                _copy_rows(b, source, panel, rows, stride_k, columns, width)
 
-            def turn_columns(source: Pointer = source, panel: Pointer = panel, columns: Register = columns) -> None:
+            def turn_columns(
+                source: Pointer = source, panel: Pointer = panel, columns: Register = columns, rows: Register = rows
+            ) -> None:
                 with b.loop(0, width, lanes) as first:
-                    _turn_columns(b, source.at(first * stride_n), panel.at(first), (K, stride_k, stride_n), columns - first, width)
+                    steps = rows, stride_k, stride_n
+                    _turn_columns(b, source.at(first * stride_n), panel.at(first), steps, columns - first, width)
 
             b.branch(stride_n.eq(1), copy_rows, turn_columns)
 

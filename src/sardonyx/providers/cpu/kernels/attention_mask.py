@@ -191,7 +191,7 @@ def _packed(low: Lowering, mask: Buffer, shape: Shape, scores: Shape, width: int
         own_S, own_T = sizes(shape[2]), sizes(shape[3])
         stride_k, stride_n = 0 if own_T == 1 else 1, 0 if own_S == 1 else own_T
         params = PackParams(K=sizes(T), N=sizes(S), stride_k=stride_k, stride_n=stride_n, stride_batch=own_S * own_T)
-        return params.words(), params.tasks(width, sizes.product(shape[:2]))
+        return params.words(), params.parts(width, sizes.product(shape[:2]))
 
     panels = (product(shape[:2]), -(-S // width), T, width)
     return _once(low, "Pack", symbol, mask, panels, plan, lambda sizes: _is_by_rows(sizes(S), shape, scores, sizes))

@@ -20,7 +20,7 @@ from sardonyx.codegen.emit.matrix_tiles import TILE
 from sardonyx.codegen.kernels.conv import pack_filters
 from sardonyx.codegen.kernels.depthwise import PLACES, Line
 from sardonyx.codegen.kernels.gemm import tiling
-from sardonyx.codegen.kernels.gemm_params import GemmParams
+from sardonyx.codegen.kernels.gemm_params import PART_TASKS, GemmParams
 from sardonyx.codegen.kernels.narrow.pairs import pack_pairs, pack_parts
 from sardonyx.codegen.kernels.narrow.tile_gemm import tile_gemm_params
 from sardonyx.codegen.kernels.panels import TilePanels
@@ -112,12 +112,11 @@ def _lower_product(low: Lowering, group: Group, data: Buffer, weights: Array, ta
     rows = product(data.shape[:-1])
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
-        params = GemmParams.blocked(target, sizes(rows), M, K, threads=low.threads, ldc=sizes(result.row))
+        params = GemmParams.blocked(target, sizes(rows), M, K, threads=low.threads, ldc=sizes(result.row)).in_parts(1)
         return [*params.words(), M], params.tasks()
 
-    low.step(
-        group, symbol, [data, packed, result, *map(low.of, tail.operands)], writes=[2], plan=plan, pitched=True, precision=FLOAT32
-    )
+    buffers = [data, packed, result, *map(low.of, tail.operands)]
+    low.step(group, symbol, buffers, writes=[2], plan=plan, pitched=True, precision=FLOAT32, together=PART_TASKS)
 
 
 def _lower_tiles(low: Lowering, group: Group, data: Buffer, weights: Array, tail: Tail) -> None:

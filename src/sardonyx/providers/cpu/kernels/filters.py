@@ -96,7 +96,7 @@ class ComputedFilters:
         params = PackParams(K=K, N=N, stride_k=1, stride_n=K, stride_batch=K * N)
 
         def plan(sizes: Sizes) -> tuple[list[int], int]:
-            return params.words(), params.tasks(width, groups)
+            return params.words(), params.parts(width, groups)
 
         low.move("Pack", low.kernel(PackKernel(width, of_dtype(rows.dtype.numpy))), [rows, panels], plan, self.node)
         return panels

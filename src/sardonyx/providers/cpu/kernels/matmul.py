@@ -22,7 +22,7 @@ from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.gemm import WIDE, Epilogue, tiling, write_gemm
-from sardonyx.codegen.kernels.gemm_params import PARAMS_COUNT, GemmParams, computed_chain_for
+from sardonyx.codegen.kernels.gemm_params import PARAMS_COUNT, PART_TASKS, GemmParams, computed_chain_for
 from sardonyx.codegen.kernels.narrow.pairs import pack_pairs, pack_parts
 from sardonyx.codegen.kernels.narrow.tile_gemm import tile_gemm_params, write_tile_gemm
 from sardonyx.codegen.kernels.pack import PackParams, pack_columns, pack_rows, write_pack
@@ -353,7 +353,7 @@ def _pack_in_run(
         k, n = sizes(K), sizes(N)
         stride_k, stride_n = (1, k) if is_transposed else (n, 1)
         params = PackParams(K=k, N=n, stride_k=stride_k, stride_n=stride_n, stride_batch=k * n)
-        return params.words(), params.tasks(width, sizes.product(right.shape[:-2]))
+        return params.words(), params.parts(width, sizes.product(right.shape[:-2]))
 
     low.move("Pack", low.kernel(kernel), [right, packed], plan, node)
 
@@ -417,11 +417,12 @@ def multiply(
         else:
             chain = computed_chain_for(k) if is_computed else 0
             params = GemmParams.blocked(target, m, n, k, threads=low.threads, is_decoded=panels.is_decoded, chain=chain, **strides)
+            params = params if panels.is_decoded else params.in_parts(sizes(matrices))
         return [*params.words(), n], params.tasks(sizes(matrices))
 
     buffers = [left, right.packed, result, *map(low.of, reads)]
     precision = tiles_precision(low) if panels.is_tiled else _precision_of(panels)
-    low.step(group, symbol, buffers, writes=[2], plan=plan, unless=unless, precision=precision)
+    low.step(group, symbol, buffers, writes=[2], plan=plan, unless=unless, precision=precision, together=PART_TASKS)
 
 
 def _precision_of(panels: Panels) -> str:

@@ -16,7 +16,7 @@ from sardonyx.codegen.emit.expr import ElementExpr, argument
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, F64, Type
 from sardonyx.codegen.kernels.gemm import WIDE, tiling
-from sardonyx.codegen.kernels.gemm_params import GemmParams
+from sardonyx.codegen.kernels.gemm_params import PART_TASKS, GemmParams
 from sardonyx.codegen.kernels.panels import NumberPanels
 from sardonyx.codegen.kernels.recurrent import write_recurrent
 from sardonyx.codegen.kernels.recurrent_params import PLANES, Cell, RecurrentParams, together
@@ -213,11 +213,12 @@ def _project(low: Lowering, group: Group, spec: RecurrentSpec, padded: int) -> B
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         spec.require_fit(sizes)
-        params = GemmParams.blocked(low.target, sizes(count), columns, spec.features, threads=low.threads)
+        params = GemmParams.blocked(low.target, sizes(count), columns, spec.features, threads=low.threads).in_parts(1)
         return [*params.words(), columns], params.tasks()
 
     buffers = [low.of(node.inputs[_X]), packed, projected, *biases]
-    low.step(group, symbol, buffers, writes=[2], plan=plan, precision=FLOAT32 if spec.element == F32 else "float64")
+    precision = FLOAT32 if spec.element == F32 else "float64"
+    low.step(group, symbol, buffers, writes=[2], plan=plan, precision=precision, together=PART_TASKS)
     return projected
 
 

@@ -10,7 +10,7 @@ from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.emit.window import axis_words
 from sardonyx.codegen.kernels.gemm import WIDE, tiling
-from sardonyx.codegen.kernels.gemm_params import GemmParams
+from sardonyx.codegen.kernels.gemm_params import PART_TASKS, GemmParams
 from sardonyx.codegen.kernels.images.deform import write_deform
 from sardonyx.codegen.kernels.panels import NumberPanels
 from sardonyx.codegen.target import Target
@@ -143,8 +143,10 @@ def _multiply(low: Lowering, group: Group, kind: Type, buffers: tuple[Buffer, Bu
         m, n, k = sizes(M), sizes(places), sizes(depth)
         stride_b, stride_c = k * sizes(count) * sizes(width), m * sizes(groups) * n
         params = GemmParams.blocked(low.target, m, n, k, threads=low.threads, stride_b=stride_b, stride_c=stride_c)
+        params = params.in_parts(sizes(images))
         return [*params.words(), n], params.tasks(sizes(images))
 
     layout, precision = (WIDE, FLOAT32) if kind == F32 else (NumberPanels(kind), "float64")
     symbol = low.kernel(ProductKernel(expr, ROW * len(operands), layout))
-    low.step(group, symbol, [left, right, target, *operands], writes=[2], plan=plan, precision=precision)
+    buffers = [left, right, target, *operands]
+    low.step(group, symbol, buffers, writes=[2], plan=plan, precision=precision, together=PART_TASKS)
