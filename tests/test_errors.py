@@ -68,3 +68,10 @@ def test_a_provider_is_blamed_once_and_the_blame_goes_with_the_error() -> None:
     error = located(blamed(blamed(errors.EPFail("it broke"), "A"), "B"), "m.onnx")
     assert (error.provider, str(error)) == ("A", "m.onnx: it broke")
     assert errors.Fail("x").provider == ""
+
+
+def test_what_needed_more_memory_is_said() -> None:
+    """And what can be done about it."""
+    error = errors.lacks_memory("model m: a run", MemoryError())
+    assert type(error) is errors.RuntimeException
+    assert str(error).startswith("model m: a run needs more memory than there is (MemoryError")

@@ -55,6 +55,7 @@ __all__ = [
     "blamed",
     "describe",
     "explained",
+    "lacks_memory",
     "located",
     "locating",
 ]
@@ -176,6 +177,14 @@ def located(error: SardonyxError, place: str) -> SardonyxError:
     """Return a copy of `error` whose message starts with `place`; the class stays, so `except` clauses see no difference."""
     message = str(error)
     return _saying(error, message if message.startswith(place) else f"{place}: {message}")
+
+
+def lacks_memory(doing: str, error: MemoryError) -> RuntimeException:
+    """Return an error that says what needed more memory than there is."""
+    return RuntimeException(
+        f"{doing} needs more memory than there is ({describe(error)}): use a smaller model or smaller inputs, or raise the memory "
+        "limit of the process"
+    )
 
 
 def explained(error: SardonyxError, cause: str) -> SardonyxError:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
+from sardonyx.aside import call_aside
+from sardonyx.cancellation import Cancellation, Flag, reset_cancellation, set_cancellation
 from sardonyx.dtypes import Array
-from sardonyx.errors import RuntimeException
+from sardonyx.errors import RunTerminated, RuntimeException
 from sardonyx.provider import HOST, HostMemory
 from sardonyx.runtime.memory import ArenaPool
 
@@ -30,6 +34,22 @@ def test_the_pool_never_lends_one_buffer_twice_at_a_time() -> None:
     """Two borrowers have two buffers."""
     pool = ArenaPool(HOST)
     assert pool.borrow(100)[1] is not pool.borrow(100)[1]
+
+
+def test_the_pool_drops_what_a_run_has_left_behind() -> None:
+    """Its work may still write there, while the next run has another buffer."""
+    pool, go, flag = ArenaPool(HOST), threading.Event(), Flag(True)
+    entry = pool.borrow(1000)
+    token = set_cancellation(Cancellation(flag, lambda: RunTerminated("ended")))
+    try:
+        with pytest.raises(RunTerminated):
+            call_aside(lambda: go.wait(10), [entry[1][8:16]])
+    finally:
+        reset_cancellation(token)
+    pool.give_back(entry)
+    go.set()
+    assert (pool.held_bytes, pool.trim()) == (0, 0)
+    assert pool.borrow(500)[1] is not entry[1]
 
 
 def test_the_pool_keeps_a_bounded_number_of_buffers() -> None:

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from support.custom_operators import mine_session
 from support.native_runs import learned, only_native, run_in_python
 from support.session_models import session as session_of
 
@@ -115,6 +116,31 @@ def test_a_failure_in_a_step_is_worded_as_in_python():
         with pytest.raises(sardonyx.InvalidArgument) as caught:
             run()
         errors.append(str(caught.value))
+    assert errors[0] == errors[1]
+
+
+@pytest.mark.parametrize("failure", [ValueError("it is full"), MemoryError("it is full")])
+def test_an_operator_with_state_sees_a_run_that_fails_once(failure):
+    """The error has the words of a run in Python all the same."""
+    seen = []
+
+    @sardonyx.op("mine", "Counted", shape=lambda x: x)
+    def counted(x):
+        seen.append(x)
+        if x[0] > 2:
+            raise failure
+        return x
+
+    session = mine_session("(x: float[n]) -> (y: float[n]) {\na = mine.Counted(x)\ny = Exp(a)\n}", counted)
+    good, bad = ({"x": np.full(3, number, np.float32)} for number in (1, 9))
+    learned(session, good)
+    errors = []
+    for run in (lambda: session.run(None, bad), lambda: run_in_python(session, None, bad)):
+        seen.clear()
+        with pytest.raises(sardonyx.SardonyxError) as caught:
+            run()
+        errors.append((type(caught.value), str(caught.value)))
+        assert len(seen) == 1
     assert errors[0] == errors[1]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from sardonyx.aside import is_left_behind
 from sardonyx.dtypes import DataType, bit_width
 from sardonyx.errors import EPFail, RuntimeException, blamed, describe
 from sardonyx.forks import new_lock
@@ -118,9 +119,12 @@ class ArenaPool:
             raise blamed(EPFail(message), self._owner) from error
 
     def give_back(self, entry: tuple[int, DeviceBuffer]) -> None:
-        """Return what `borrow` gave; where enough are idle the smallest is dropped."""
+        """Return what `borrow` gave; the smallest is dropped where enough are idle, and what a run that has ended may still use."""
         with self._lock:
             self._lent -= 1
+            if is_left_behind(entry[1]):
+                self._held_bytes -= entry[0]
+                return
             self._idle.append(entry)
             if len(self._idle) > 1:
                 self._drop_spare(min(self._keep, self._most_lent - self._lent))

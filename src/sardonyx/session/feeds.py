@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sardonyx.cancellation import checked_blocks
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument, describe
 from sardonyx.forks import without_fork
@@ -29,6 +29,9 @@ __all__ = [
     "unknown_output",
     "with_inner_values",
 ]
+
+_BLOCK_ELEMENTS = 1 << 14
+"""How many texts are looked at between two looks at flags and times."""
 
 
 def check_feeds(
@@ -398,9 +401,9 @@ def _texts(array: Array, place: str, *, takes_any: bool = False) -> Array:
 
     Collections are none unless `takes_any`: in a list they are a mistake, in an array of objects they were put on purpose.
     """
-    items = array.ravel().tolist()
-    if array.dtype.hasobject and all(set(map(type, block)) <= {str} for block in checked_blocks(items)):
+    if array.dtype.hasobject and all(set(map(type, block)) <= {str} for block in _blocks(array)):
         return array
+    items = (item for block in _blocks(array) for item in block)
     nested = next((item for item in items if isinstance(item, (list, tuple, dict, set, np.ndarray))), None)
     if nested is not None and not takes_any:
         raise InvalidArgument(
@@ -408,13 +411,23 @@ def _texts(array: Array, place: str, *, takes_any: bool = False) -> Array:
             "length, as the rows of an array have"
         )
     try:
-        blocks = checked_blocks(items)
-        texts = [item.decode("utf-8") if isinstance(item, bytes) else str(item) for block in blocks for item in block]
+        texts = [item.decode("utf-8") if isinstance(item, bytes) else str(item) for block in _blocks(array) for item in block]
     except UnicodeDecodeError as error:
         raise InvalidArgument(f"{place}: expected text or its UTF-8 bytes, got {error.object!r:.100}: {error.reason}") from error
     made = np.empty(len(texts), dtype=object)
     made[:] = texts
     return made.reshape(array.shape)
+
+
+def _blocks(array: Array) -> Iterator[list[Any]]:
+    """Yield the elements of an array, of which there may be very many; raises as `check_cancelled` between blocks."""
+    flat = array.ravel()
+    if flat.size <= _BLOCK_ELEMENTS:
+        yield flat.tolist()
+        return
+    for start in range(0, flat.size, _BLOCK_ELEMENTS):
+        check_cancelled()
+        yield flat[start : start + _BLOCK_ELEMENTS].tolist()
 
 
 def _cast_exactly(kind: TensorType, array: Array, place: str) -> Array:

@@ -9,10 +9,11 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from sardonyx.aside import writing_for_others
 from sardonyx.cancellation import check_cancelled, raise_interrupt, reset_cancellation, set_cancellation
 from sardonyx.config import runs_natively
 from sardonyx.dtypes import OnnxValue
-from sardonyx.errors import InvalidArgument, RuntimeException, SardonyxError, describe, located
+from sardonyx.errors import InvalidArgument, SardonyxError, lacks_memory, located
 from sardonyx.forks import is_half_imported, without_fork
 from sardonyx.logs import is_verbose, logging_as
 from sardonyx.providers.cpu import provider as _cpu_provider  # noqa: F401  found by name, but nearly every session has it
@@ -47,6 +48,8 @@ __all__ = ["OpenedSession"]
 
 _LEARNS_FROM_RUN = 2
 """Which run of a session begins to prepare native ones: what runs once only gains nothing by it."""
+
+_AS_IT_IS = contextlib.nullcontext()
 
 
 class OpenedSession(RemadeSession):
@@ -84,7 +87,7 @@ class OpenedSession(RemadeSession):
             with logging_as(*settings.logs), watching, span("session.build"):
                 runner = Runner(source, settings, chosen.providers, profiler)
         except MemoryError as error:
-            raise _out_of_memory("making a session", error) from error
+            raise lacks_memory("making a session", error) from error
         finally:
             reset_cancellation(token)
         built = runner.built
@@ -166,8 +169,8 @@ class OpenedSession(RemadeSession):
             from sardonyx.session.native.tail import runs_of  # who runs once does without it
 
         defaults = self._defaults if self._states is None else self._states.without(self._defaults)
-        executor, is_recorded = self._runner.built.executor, self._profiler is not None
-        self._native_runs = runs_of(executor, self._input_values, defaults, self._output_names, is_recorded=is_recorded)
+        executor, inputs, is_recorded = self._runner.built.executor, self._input_values, self._profiler is not None
+        self._native_runs = runs_of(executor, inputs, defaults, self._output_names, self._label, is_recorded=is_recorded)
         return self._native_runs
 
     def compute_all_values(self, feed: Mapping[str, OnnxValue]) -> list[OnnxValue]:
@@ -212,7 +215,7 @@ class OpenedSession(RemadeSession):
             with self._logging(run_options), span("session.run", model=self._label):
                 return compute(output_names, input_feed, run_options, targets)
         except MemoryError as error:
-            raise _out_of_memory(f"model {self._label}: a run", error) from error
+            raise lacks_memory(f"model {self._label}: a run", error) from error
 
     def _logging(self, run_options: RunOptions | None) -> contextlib.AbstractContextManager[None]:
         """Return what writes a run's messages: by its own options, else as its session does."""
@@ -240,16 +243,17 @@ class OpenedSession(RemadeSession):
                 from sardonyx.session.adapters import with_adapters  # which few runs need
 
             input_feed = with_adapters(input_feed, run_options.adapters)
-        values = check_feeds(self._input_values, self._defaults, input_feed, self._label)
         shrinks = run_options is not None and bool(run_options.run_config_entries) and self._shrinks_arenas(run_options)
         placed = checked_targets(targets, OpenedSession.get_outputs(self), self._label) if targets else NO_TARGETS
         only_wanted = run_options is not None and run_options.only_execute_path_to_fetches
         token = None if run_options is None else set_cancellation(run_options.cancellation())
         try:
+            values = check_feeds(self._input_values, self._defaults, input_feed, self._label)
             if inner:
                 results = self._runner.run_named(values, inner)
             else:
-                results = self._runner.run(values, wanted, only_wanted=only_wanted, targets=placed)
+                with writing_for_others() if placed else _AS_IT_IS:
+                    results = self._runner.run(values, wanted, only_wanted=only_wanted, targets=placed)
         except SardonyxError as error:
             raise_interrupt(error)
             raise located(error, f"model {self._label}") from error
@@ -448,10 +452,3 @@ class OpenedSession(RemadeSession):
     def __repr__(self) -> str:
         nodes = len(self._runner.built.placements)
         return f"<{type(self).__name__} {self._label}: {nodes} nodes on {', '.join(self.get_providers())}>"
-
-
-def _out_of_memory(doing: str, error: MemoryError) -> RuntimeException:
-    return RuntimeException(
-        f"{doing} needs more memory than there is ({describe(error)}): use a smaller model or smaller inputs, or raise the memory "
-        "limit of the process"
-    )

@@ -1,7 +1,9 @@
 """Runs of plans that are several programs, without the checks of a whole run in Python where a feed is like an earlier one.
 
 session.run(None, feed)  ─►  arrays of known types and shapes  ─►  the executor, step after step
-                               what does not fit, or fails ─► the run in Python, which also words the errors
+                               what does not fit ─► the run in Python
+
+What fails is not run again to word its error: a custom operator may keep what it has seen.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import numpy as np
 
 from sardonyx.cancellation import raise_interrupt
 from sardonyx.dtypes import Array, OnnxValue
-from sardonyx.errors import SardonyxError
+from sardonyx.errors import SardonyxError, SizesNotInferred, lacks_memory, located
 from sardonyx.ir import TensorType, Value
 from sardonyx.runtime.executor import Executor
 from sardonyx.session.feeds import SharedSymbols, own_results
@@ -28,24 +30,24 @@ class StepwiseRuns:
     """How much memory it keeps for runs."""
 
     def __init__(
-        self, executor: Executor, inputs: Sequence[Value], types: Sequence[np.dtype[np.generic]], outputs: Sequence[str]
+        self, executor: Executor, inputs: Sequence[Value], types: Sequence[np.dtype[np.generic]], outputs: Sequence[str], label: str
     ) -> None:
         """Know no shapes yet; see `of`."""
         self._executor, self._symbols = executor, SharedSymbols(inputs)
         self._inputs = list(zip([value.name for value in inputs], types, strict=True))
-        self._outputs = list(outputs)
+        self._outputs, self._label = list(outputs), label
         self._known: frozenset[tuple[tuple[int, ...], ...]] = frozenset()
         self._latest: tuple[Run, Run] | None = None
 
     @staticmethod
     def of(
-        executor: Executor, inputs: Sequence[Value], defaults: Mapping[str, Array], outputs: Sequence[str]
+        executor: Executor, inputs: Sequence[Value], defaults: Mapping[str, Array], outputs: Sequence[str], label: str
     ) -> StepwiseRuns | None:
-        """Return what is known of a session, None where inputs are no arrays of numbers; arguments as of `NativeRuns.of`."""
+        """Return what is known of a session, None where inputs are no arrays of numbers; arguments as of `runs_of`."""
         types = [value.type.dtype.numpy for value in inputs if isinstance(value.type, TensorType) and value.shape is not None]
         if defaults or len(types) < len(inputs) or any(dtype.hasobject for dtype in types):
             return None
-        return StepwiseRuns(executor, inputs, types, outputs)
+        return StepwiseRuns(executor, inputs, types, outputs, label)
 
     def learn(self, feed: Mapping[str, OnnxValue], run: Run) -> Run | None:
         """Have later runs of the shapes of `feed`, with which a run has succeeded, do without checks; as `NativeRuns.learn`."""
@@ -73,8 +75,12 @@ class StepwiseRuns:
             if values is not None and _shapes_of(values) in self._known:
                 try:
                     return own_results(self._executor.run(values), values)
-                except (SardonyxError, MemoryError) as error:
+                except MemoryError as error:
+                    raise lacks_memory(f"model {self._label}: a run", error) from error
+                except SardonyxError as error:
                     raise_interrupt(error)
+                    if not isinstance(error, SizesNotInferred):
+                        raise located(error, f"model {self._label}") from error
             return run(session, names, feed, options)
 
         return stepwise

@@ -54,6 +54,18 @@ def test_the_planner_of_a_program_stays_the_same() -> None:
     assert program.planner is program.planner
 
 
+@pytest.mark.parametrize(("rows", "length", "is_long"), [(1, 1 << 23, True), (1 << 13, 1 << 10, False), (1, 1 << 10, False)])
+def test_a_task_of_very_many_elements_is_long(rows: int, length: int, is_long: bool) -> None:
+    """One row of them, but not as many in rows of their own, nor what a constant has."""
+    planner = _planner(
+        "graph(x: float[n, m], i: int64[1]) -> (y: float[n, m], z: float[1, 4096]) {\n"
+        "w: float[4096, 4096] = ...\ny = Softmax(x)\nz = Gather(w, i)\n}"
+    )
+    sizes = Sizes({"n": rows, "m": length})
+    tasks = [call.tasks for call in planner.plan(sizes).calls]
+    assert planner.has_long_task(sizes, tasks) is is_long
+
+
 def test_sizes_that_a_step_cannot_work_with_are_refused() -> None:
     """By the step, when they are bound."""
     text = "graph(x: float[1, 1, n]) -> (y: float[1, 1, m]) { y = MaxPool(x) {kernel_shape = [3]} }"

@@ -1,12 +1,15 @@
 """Programs: binding and running, from many threads, on what users give."""
 
+import contextlib
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from support.cpu_run import cpu_session, run_cpu, steps_of
 
+import sardonyx
 from sardonyx.config import Limits
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
@@ -162,3 +165,47 @@ def test_indices_into_nothing_are_checked() -> None:
     assert session.run(None, {"x": np.zeros((6, 0), np.float32), "i": np.array([5])})[0].shape == (1, 0)
     with pytest.raises(InvalidArgument, match="out of range"):
         session.run(None, {"x": np.zeros((6, 0), np.float32), "i": np.array([6])})
+
+
+LONG_ROW = "graph(x: float[n]) -> (y: float[n]) {\ny = Softmax(x)\n}"
+
+
+def test_a_run_with_a_long_task_ends_at_once() -> None:
+    """It does not wait for its task, and the next run is right: it has memory of its own."""
+    session, x = cpu_session(LONG_ROW), np.zeros(1 << 24, np.float32)
+    options = sardonyx.RunOptions()
+    ended = 0
+    for delay in (0.001, 0.01, 0.03):
+        options.terminate = False
+        timer = threading.Timer(delay, setattr, (options, "terminate", True))
+        timer.start()
+        try:
+            session.run(None, {"x": x}, options)
+        except sardonyx.RunTerminated:
+            ended += 1
+        timer.join()
+        assert (session.run(None, {"x": x})[0] == np.float32(2**-24)).all()
+    assert ended
+
+
+def test_a_long_task_is_not_run_where_python_does_not_listen() -> None:
+    """Runs by machine code have none; shorter ones of the same program may."""
+    session = cpu_session(LONG_ROW)
+    program = session._runner.built.plans[0].steps[0].program  # type: ignore[attr-defined]
+    assert program.native_call(program.bind(((1 << 24,),))) is None
+    assert program.native_call(program.bind(((1 << 10,),))) is not None
+
+
+def test_what_is_bound_is_never_written_after_a_run() -> None:
+    """A run into arrays of the user waits for its task when it is ended."""
+    session, x, y = cpu_session(LONG_ROW), np.zeros(1 << 24, np.float32), np.zeros(1 << 24, np.float32)
+    binding, options = session.io_binding(), sardonyx.RunOptions()
+    binding.bind_cpu_input("x", x)
+    binding.bind_output("y", "cpu", 0, np.float32, y.shape, y.ctypes.data)
+    timer = threading.Timer(0.01, setattr, (options, "terminate", True))
+    timer.start()
+    with contextlib.suppress(sardonyx.RunTerminated):
+        session.run_with_iobinding(binding, options)
+    y.fill(7)
+    time.sleep(0.2)
+    assert (y == 7).all()

@@ -241,6 +241,12 @@ class StepTable:
         return int(self._words.nbytes)
 
     @property
+    def tasks(self) -> list[int]:
+        """How many tasks each step is."""
+        found: list[int] = self._words[self._first_step + TASKS : self._end : STEP_WORDS].tolist()
+        return found
+
+    @property
     def status(self) -> int:
         """What the last failing kernel reported, 0 after a run that went well."""
         return int(self._words[REPORT])

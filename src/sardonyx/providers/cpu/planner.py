@@ -31,6 +31,10 @@ ARENA, ABSOLUTE, FIRST_INPUT = 1, 2, 3
 """Bases of a step table: the arena, addresses as they are (constants), then the inputs, then the outputs."""
 
 
+_LONG_TASK_ELEMENTS = 1 << 22
+"""Elements of a task that takes tens of milliseconds."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class NotZero:
     """A size of a Reshape's result that was inferred as if it were not 0: a 0 in the target shape copies a size of the input."""
@@ -129,6 +133,14 @@ class Planner:
             pointers = [step_table.Buffer(step_table.STATUS)] * max(len(calls[index].buffers), 1)
             calls[index] = step_table.KernelCall(self._driver.refusal, pointers, (), 1)
         return Plan(calls, broken, blocks, offsets, arena_bytes)
+
+    def has_long_task(self, sizes: Sizes, tasks_of: Sequence[int]) -> bool:
+        """Return whether a task reads and writes so much that nobody should have to wait for it; constants may be read in part."""
+        for step, tasks in zip(self.storage.steps, tasks_of, strict=True):
+            used = (buffer for buffer in step.buffers if buffer.root.constant is None)
+            if tasks and sum(sizes.product(buffer.shape) for buffer in used) > _LONG_TASK_ELEMENTS * tasks:
+                return True
+        return False
 
     def address(self, buffer: Buffer, offsets: Sequence[int], sizes: Sizes) -> step_table.Buffer:
         """Return where a buffer is, where the places in the arena have these offsets."""

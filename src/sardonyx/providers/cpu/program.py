@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.arena import PlacedBlock
+from sardonyx.aside import call_aside, may_be_left
 from sardonyx.cancellation import Cancellation, checked, current_cancellation
 from sardonyx.codegen.run.driver import Call, Driver
 from sardonyx.codegen.run.jit import Engine
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
     from sardonyx.codegen.run.timed_driver import TimedDriver
 
 __all__ = ["CpuProgram", "Facts"]
+
+_MUCH_BYTES = 1 << 24
+"""How much memory a run works on in which a task may take long."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -108,6 +113,7 @@ class CpuProgram:
         self._planner: Planner | None = None
         self._lock = new_lock()
         self._is_fenced = guards_memory()
+        self._short_bytes = _MUCH_BYTES
 
     @classmethod
     def of(
@@ -232,14 +238,46 @@ class CpuProgram:
         filled = with_room(bound.counted, outputs) if bound.counted else outputs
         if self._is_fenced:
             scratch = self._run_fenced(tables, given, filled, times, asked)
+        elif asked is None and self._is_left(tables, (*given, *filled), bound.scratch_bytes):
+            work = functools.partial(self._call_with, tables, given, filled, scratch, times)
+            call_aside(work, (*given, *filled, scratch))
         else:
-            arena = 0 if scratch is None else address_of(scratch)
-            self._call(tables, [arena, 0, *map(address_of, given), *map(address_of, filled)], times, asked)
+            self._call_with(tables, given, filled, scratch, times, asked)
         return cut_to_size(bound.counted, filled, scratch) if bound.counted else outputs
 
+    def _is_left(self, tables: Tables, arrays: Sequence[Array], scratch_bytes: int) -> bool:
+        """Return whether a run that is ended does not wait for its task, which may take long; asks the steps where much is read."""
+        if tables.has_long_task is None:
+            size_bytes = sum([array.nbytes for array in arrays]) + scratch_bytes
+            if size_bytes < self._short_bytes:
+                tables.has_long_task = False
+            else:
+                self._asks_steps(tables)
+                if not tables.has_long_task:
+                    self._short_bytes = max(self._short_bytes, 2 * size_bytes)
+        return tables.has_long_task is True and may_be_left(arrays)
+
+    def _asks_steps(self, tables: Tables) -> bool:
+        """Return whether a task may take long, after asking each step."""
+        if tables.has_long_task is None:
+            tables.has_long_task = self.planner.has_long_task(tables.sizes, tables.tasks)
+        return tables.has_long_task
+
+    def _call_with(
+        self,
+        tables: Tables,
+        given: Sequence[Array],
+        filled: Sequence[OnnxValue],
+        scratch: DeviceBuffer,
+        times: Array | None,
+        asked: Callable[[], object] | None = None,
+    ) -> None:
+        arena = 0 if scratch is None else address_of(scratch)
+        self._call(tables, [arena, 0, *map(address_of, given), *map(address_of, filled)], times, asked)
+
     def native_call(self, bound: Bound) -> NativeCall | None:
-        """Return a call of the driver with a table of its own; None where memory is fenced."""
-        if self._is_fenced:
+        """Return a call of the driver with a table of its own; None where memory is fenced, or a task may take long."""
+        if self._is_fenced or self._asks_steps(bound.data):
             return None
         tables: Tables = bound.data
         table = tables.copy()
@@ -247,9 +285,9 @@ class CpuProgram:
         return NativeCall(function, table.address, table.bases_address, (table, self), resume)
 
     def native_timed_call(self, bound: Bound) -> TimedCall | None:
-        """Return a call that notes the times of steps; None where memory is fenced, or no clock is known."""
+        """Return a call that notes the times of steps; None where memory is fenced, a task may take long, or no clock is known."""
         timed = self._timed
-        if timed is None or self._is_fenced:
+        if timed is None or self._is_fenced or self._asks_steps(bound.data):
             return None
         tables: Tables = bound.data
         entry = timed.native(tables.copy(), len(self.planner.storage.steps), in_line=self.planner.storage.flow.has_bodies)

@@ -31,7 +31,15 @@ _DTYPES = {int(dtype): dtype for dtype in DataType}
 class ReadyBinding:
     """A binding for some sizes, of which any number may be made."""
 
-    def __init__(self, symbols: Mapping[str, int], table: StepTable, specs: tuple[TensorSpec, ...], arena_bytes: int) -> None:
+    def __init__(
+        self,
+        symbols: Mapping[str, int],
+        table: StepTable,
+        specs: tuple[TensorSpec, ...],
+        arena_bytes: int,
+        *,
+        has_long_task: bool,
+    ) -> None:
         """Keep what a binding is made of.
 
         Args:
@@ -39,7 +47,9 @@ class ReadyBinding:
             table: the steps, which are copied.
             specs: what outputs are.
             arena_bytes: how much memory a run needs.
+            has_long_task: as of `Tables`.
         """
+        self._has_long_task = has_long_task
         self._symbols, self._table, self._specs, self._arena_bytes = symbols, table, specs, arena_bytes
 
     def fits(self, sizes: Sizes) -> bool:
@@ -48,7 +58,7 @@ class ReadyBinding:
 
     def bind(self, sizes: Sizes, runner: Driver) -> Bound:
         """Return a binding, from which none for other sizes is computed."""
-        tables = Tables(self._table.copy(), runner, [], sizes, {})
+        tables = Tables(self._table.copy(), runner, [], sizes, {}, has_long_task=self._has_long_task)
         return Bound(self._specs, self._arena_bytes, tables)
 
 
@@ -85,6 +95,7 @@ def plan_ready(planner: Planner, symbols: Mapping[str, int], number_of: Callable
             return None
         places.append((pointer, number_of(constant), found.offset_bytes - address_of(constant)))
     kept = planner.table_of(plan.calls).kept()
+    has_long_task = planner.has_long_task(sizes, [call.tasks for call in plan.calls])
     return (
         tuple(symbols.items()),
         (kept.words.tobytes(), kept.first_step, kept.end, kept.bases),
@@ -92,6 +103,7 @@ def plan_ready(planner: Planner, symbols: Mapping[str, int], number_of: Callable
         _packed([number for place in places for number in place]),
         tuple((int(spec.dtype), spec.shape) for spec in specs if spec is not None),
         plan.arena_bytes,
+        has_long_task,
     )
 
 
@@ -105,7 +117,7 @@ def read_ready(plain: Plain, kernels: Mapping[str, int], arrays: Sequence[Array]
         threads: how many threads a run may use.
         flush: whether runs compute with zeros for denormal numbers.
     """
-    symbols, (words, first_step, end, bases), (names, steps), places, specs, arena_bytes = plain
+    symbols, (words, first_step, end, bases), (names, steps), places, specs, arena_bytes, has_long_task = plain
     kept = KeptTable(np.frombuffer(words, np.int64), first_step, end, bases)
     pointers, numbers, offsets = np.frombuffer(places, np.int64).reshape(-1, 3).T
     begins = np.array([address_of(array) for array in arrays], np.int64)
@@ -114,7 +126,7 @@ def read_ready(plain: Plain, kernels: Mapping[str, int], arrays: Sequence[Array]
         kept, addresses[np.frombuffer(steps, np.int64)], pointers, begins[numbers] + offsets, threads=threads, flush=flush
     )
     made = tuple([TensorSpec(_DTYPES[dtype], shape) for dtype, shape in specs])
-    return ReadyBinding(dict(symbols), table, made, arena_bytes)
+    return ReadyBinding(dict(symbols), table, made, arena_bytes, has_long_task=has_long_task)
 
 
 def _packed(numbers: Sequence[int]) -> bytes:

@@ -28,7 +28,7 @@ class TakenTable:
 class Tables:
     """Copies of one table, so that concurrent runs have one each."""
 
-    __slots__ = ("_driver", "_idle", "_table", "blocks", "broken", "places", "sizes")
+    __slots__ = ("_driver", "_idle", "_table", "blocks", "broken", "has_long_task", "places", "sizes")
 
     def __init__(
         self,
@@ -38,6 +38,8 @@ class Tables:
         sizes: Sizes,
         broken: Mapping[int, SardonyxError],
         places: ArenaPlaces | None = None,
+        *,
+        has_long_task: bool | None = None,
     ) -> None:
         """Begin with one table, which is nobody else's."""
         self.blocks = blocks
@@ -48,9 +50,16 @@ class Tables:
         """The errors of steps that cannot run with these sizes."""
         self.places = places
         """Where temporaries are, in a binding that others may be made of."""
+        self.has_long_task = has_long_task
+        """Whether a task may take so long that nobody is heard meanwhile; None while nobody has asked."""
         self._table = table
         self._driver = runner
         self._idle: collections.deque[TakenTable] = collections.deque((TakenTable(table, runner.prepare(table)),), maxlen=8)
+
+    @property
+    def tasks(self) -> Sequence[int]:
+        """How many tasks each step is."""
+        return self._table.tasks
 
     @property
     def size_bytes(self) -> int:

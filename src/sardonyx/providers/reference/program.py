@@ -15,6 +15,7 @@ import numpy as np
 
 from sardonyx import errors
 from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.aside import call_aside
 from sardonyx.codegen.run.denormals import flushing_denormals
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array, DataType, OnnxValue
@@ -25,6 +26,7 @@ from sardonyx.ir import Attribute, Graph, Node, SparseTensor, Tensor, TensorType
 from sardonyx.ir.attribute import AttributeValue
 from sardonyx.provider import Body, Bound, DeviceBuffer, PlainCalls, StepInfo, TimedRun, check_cancelled
 from sardonyx.providers.reference.expressions import kernel_of
+from sardonyx.providers.reference.much import is_much
 from sardonyx.providers.reference.registry import Call, Kernel, KernelFunction
 from sardonyx.providers.reference.text_chain import TextChain, counter_of, find_text_chains
 
@@ -217,7 +219,7 @@ class ReferenceProgram:
         with np.errstate(all="ignore"), flushing_denormals() if self.flushes_denormals else _AS_IT_IS:
             for step in self._steps:
                 check_cancelled()
-                _run(step, frame)
+                _run(step, frame, flushes=self.flushes_denormals)
                 if times_ns is not None:
                     times_ns.append(time.perf_counter_ns())
         results = [frame[slot] for slot in self._outputs]
@@ -375,13 +377,22 @@ _KERNEL_FAILURES = (
 )
 
 
-def _run(step: _BoundKernel, frame: list[OnnxValue]) -> None:
+def _in_own_thread(step: _BoundKernel, arguments: Sequence[OnnxValue], *, flushes: bool) -> object:
+    """Call a kernel in a thread that computes as the run's own does."""
+    with np.errstate(all="ignore"), flushing_denormals() if flushes else _AS_IT_IS:
+        return step.function(step.call, *arguments, **step.attributes)
+
+
+def _run(step: _BoundKernel, frame: list[OnnxValue], *, flushes: bool) -> None:
     arguments = [frame[slot] for slot in step.arguments]
     attributes = step.attributes
     if step.graphs:
         attributes = attributes | {name: _BodyCall(spec, frame) for name, spec in step.graphs.items()}
     try:
-        result = step.function(step.call, *arguments, **attributes)
+        if step.graphs or not is_much(step.call.op_type, arguments, attributes):
+            result = step.function(step.call, *arguments, **attributes)
+        else:
+            result = call_aside(functools.partial(_in_own_thread, step, arguments, flushes=flushes))
     except SardonyxError as error:
         raise located(error, _place(step, arguments)) from error
     except _KERNEL_FAILURES as error:

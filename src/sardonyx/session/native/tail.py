@@ -85,11 +85,17 @@ def missed(*_arguments: object) -> OnnxValue:
 
 
 def runs_of(
-    executor: Executor, inputs: Sequence[Value], defaults: Mapping[str, Array], outputs: Sequence[str], *, is_recorded: bool = False
+    executor: Executor,
+    inputs: Sequence[Value],
+    defaults: Mapping[str, Array],
+    outputs: Sequence[str],
+    label: str,
+    *,
+    is_recorded: bool = False,
 ) -> KnownRuns | None:
     """Return what is known of a session, None where its runs need Python; arguments as of `NativeRuns.of`.
 
-    `is_recorded`: the session is profiled.
+    `label` is what messages call the model, and `is_recorded` says that the session is profiled.
     """
     if not isinstance(executor, SequentialExecutor):
         return None
@@ -98,7 +104,7 @@ def runs_of(
     head = only if parts is None else parts.head
     if not is_recorded:
         found = None if head is None else _known_runs(head, parts, inputs, defaults, outputs, None)
-        return StepwiseRuns.of(executor, inputs, defaults, outputs) if found is None else found
+        return StepwiseRuns.of(executor, inputs, defaults, outputs, label) if found is None else found
     if head is None:
         return None
     with without_fork():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,12 @@ from sardonyx.providers.reference.algorithms.vectorizer import Vectorizer, vecto
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = ["case_changer", "vectorizer_of_attributes"]
+
+
+def _spans(count: int) -> Iterator[slice]:
+    """Yield slices of `count` strings, some at a time; raises as `check_cancelled` between."""
+    for places in checked_blocks(range(count)):
+        yield slice(places.start, places.stop)
 
 
 def _strings(values: Sequence[str], shape: Sequence[int]) -> Array:
@@ -41,9 +47,8 @@ def string_concat(_node: Call, x: Array, y: Array) -> Array:
     _check_length(math.prod(shape), x, y)
     result = np.empty(math.prod(shape), object)
     left, right = (np.broadcast_to(part, shape).reshape(-1) for part in (x, y))
-    for places in checked_blocks(range(result.size)):
-        block = slice(places[0], places[-1] + 1) if places else slice(0)
-        np.add(left[block], right[block], out=result[block])
+    for span in _spans(result.size):
+        np.add(left[span], right[span], out=result[span])
     return result.reshape(shape)
 
 
@@ -51,7 +56,8 @@ def _check_length(count: int, *parts: Array) -> None:
     """Refuse `count` joined strings beyond `LIMITS.tensor_bytes`: joined with itself again and again, a short one is long."""
     total = 0
     for part in parts:
-        length = sum(sum(map(len, texts)) for texts in checked_blocks(part.reshape(-1).tolist()))
+        flat = part.reshape(-1)
+        length = sum(sum(map(len, flat[span].tolist())) for span in _spans(flat.size))
         total += length * (count // max(1, part.size))
     if total > LIMITS.tensor_bytes:
         raise InvalidArgument(
@@ -113,19 +119,28 @@ def string_normalizer(
 def string_split(_node: Call, x: Array, *, delimiter: str = "", maxsplit: int | None = None) -> tuple[Array, Array]:
     """Split each string, at white space if there is no delimiter: parts on a new last axis, padded with "", and counts.
 
-    An empty string has no parts. ONNX StringSplit-20.
+    An empty string has no parts. The parts of all strings are one list: a list for each would be walked by the garbage collector.
+    ONNX StringSplit-20.
     """
-    most = -1 if maxsplit is None else maxsplit
-    texts = checked_blocks(x.reshape(-1).tolist())
-    if delimiter:
-        parts = [text.split(delimiter, most) if text else [] for block in texts for text in block]
-    else:
-        parts = [text.strip().split(None, most) for block in texts for text in block]
-    counts = np.array([len(found) for found in parts], np.int64)
-    longest = int(counts.max(initial=0))
+    most, flat = -1 if maxsplit is None else maxsplit, x.reshape(-1)
+    parts: list[str] = []
+    counts = np.empty(x.size, np.int64)
+    for span in _spans(x.size):
+        texts = flat[span].tolist()
+        found = [text.split(delimiter, most) for text in texts] if delimiter else [text.strip().split(None, most) for text in texts]
+        found = [each if text else [] for each, text in zip(found, texts, strict=True)]
+        counts[span] = [len(each) for each in found]
+        parts += [part for each in found for part in each]
+    longest, first = int(counts.max(initial=0)), 0
     check_output_size((*x.shape, longest), 8)
-    padded = [part for block in checked_blocks(parts) for found in block for part in (*found, *[""] * (longest - len(found)))]
-    return _strings(padded, (*x.shape, longest)), counts.reshape(x.shape)
+    padded = np.empty((x.size, longest), object)
+    for span in _spans(x.size):
+        used = np.arange(longest) < counts[span, None]
+        last = first + int(np.count_nonzero(used))
+        padded[span] = ""
+        padded[span][used] = _strings(parts[first:last], (-1,))
+        first = last
+    return padded.reshape(*x.shape, longest), counts.reshape(x.shape)
 
 
 _compiled = remembered(compile_re2)
