@@ -10,7 +10,7 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.folds import MAX, MIN, PRODUCT, SUM, Folding, across, in_turns
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import F32, I16, I32, I64, Type
+from sardonyx.codegen.emit.types import F32, F64, I16, I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, host_target
@@ -113,3 +113,22 @@ def test_several_vectors_are_folded_across_in_the_order_of_one(target: Target, k
     call(engine, "across", [data, found], [], 0, 1)
     np.testing.assert_array_equal(found[:count], found[count:])
     np.testing.assert_allclose(found[:count], data.reshape(count, lanes).sum(1), rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", [F32, F64])
+def test_the_greatest_and_the_least_keep_nan_wherever_it_is(target: Target, kind: Type) -> None:
+    """On either side of each number; of zeros of both signs it is -0, in either order."""
+    engine, module = Engine(target), Module(target)
+    for name, fold in (("max", MAX), ("min", MIN)):
+        with module.kernel(name) as b:
+            x, y, found = (b.buffer(place, kind) for place in range(3))
+            for i, span in b.vectors(0, b.param(0), kind):
+                found.store(fold.combine(b, x.load(i, span), y.load(i, span)), i, span)
+    engine.add(module)
+    numbers = np.array([np.nan, -np.nan, 0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, 1e-300, 3e38], "f4" if kind == F32 else "f8")
+    x, y = (np.ascontiguousarray(side.ravel()) for side in np.meshgrid(numbers, numbers))
+    for name, function in (("max", np.maximum), ("min", np.minimum)):
+        found = np.empty_like(x)
+        call(engine, name, [x, y, found], [x.size])
+        np.testing.assert_array_equal(found, function(x, y))
+        assert np.signbit(found[(x == 0) & (y == 0) & (np.signbit(x) != np.signbit(y))]).all()

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from sardonyx.codegen.emit.builder import Function, Variable
-from sardonyx.codegen.emit.types import Kind, Type
+from sardonyx.codegen.emit.types import U32, U64, Kind, Type
 from sardonyx.codegen.emit.values import Number, Register
 from sardonyx.lazy_dataclasses import dataclass
 
@@ -57,21 +57,30 @@ def _greatest(kind: Type) -> Number:
 def _maximum(b: Function, found: Register, value: Register) -> Register:
     if not value.type.is_float:
         return b.max(found, value)
-    return b.select(b.is_nan(found), found, b.select(found > value, found, value))  # the inner one is an instruction
+    return _either(b.select(found > value, found, value), b.select(value > found, value, found))
 
 
 def _minimum(b: Function, found: Register, value: Register) -> Register:
     if not value.type.is_float:
         return b.min(found, value)
-    return b.select(b.is_nan(found), found, b.select(found < value, found, value))
+    return _either(b.select(found < value, found, value), b.select(value < found, value, found))
+
+
+def _either(one: Register, other: Register) -> Register:
+    """Return the bits of two registers that are equal, but for the sign of zeros, or of which one is NaN: then they are one's, too.
+
+    Each is one instruction, which gives its second operand where one is NaN, and neither waits for a mask.
+    """
+    words = U64 if one.type.bits == U64.bits else U32
+    return (one.bits_as(words) | other.bits_as(words)).bits_as(one.type.scalar)
 
 
 SUM = Fold("sum", lambda kind: 0, lambda b, total, value: total + value)
 PRODUCT = Fold("prod", lambda kind: 1, lambda b, total, value: total * value)
 MAX = Fold("max", _least, _maximum)
-"""The greatest; NaN if there is one."""
+"""The greatest; NaN if there is one; of zeros of both signs -0."""
 MIN = Fold("min", _greatest, _minimum)
-"""The least; NaN if there is one."""
+"""The least; NaN if there is one; of zeros of both signs -0."""
 
 
 def across(b: Function, fold: Fold, vectors: Sequence[Register]) -> list[Register]:

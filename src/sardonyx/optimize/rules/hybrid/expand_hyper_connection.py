@@ -65,7 +65,7 @@ def _grouped(match: Match) -> str | Shape:
 
 def _gates_problem(gates: Value, grouped: Shape, *, may_be_flat: bool) -> str | None:
     *leading, count, size = grouped
-    flat = [(*leading, int(count) * int(size))] if may_be_flat else []  # type: ignore[arg-type]  both are numbers
+    flat = [(*leading, count * size)] if may_be_flat else []
     possible = [(*leading, count), (*leading, count, 1), grouped, *flat]
     return None if gates.shape in possible else f"gates of shape {gates.shape} are not known to fit streams {grouped}"
 

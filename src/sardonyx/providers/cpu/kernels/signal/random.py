@@ -139,12 +139,12 @@ class ClassesSpec:
 def claim_classes(node: Node) -> ClassesSpec | str:
     """Return what a Multinomial draws, or why it cannot be compiled."""
     (x, *_), dtype, samples = node.inputs, node.output.dtype, node.integer("sample_size", 1)
-    kind, rank = _KINDS.get(given(x).dtype), len(shape_of(x))
-    if kind is None or rank != 2:
-        return f"logarithms of {rank} dimensions and type {given(x).dtype}"
+    weights, rank = given(x).dtype, len(shape_of(x))
+    if weights not in _KINDS or rank != 2:
+        return f"logarithms of {rank} dimensions and type {weights}"
     if dtype not in _INTEGERS or samples < 1:
         return f"{samples} classes of type {dtype}"
-    return ClassesSpec(kind, samples, _INTEGERS[dtype], _own_stream(node))
+    return ClassesSpec(_KINDS[weights], samples, _INTEGERS[dtype], _own_stream(node))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
