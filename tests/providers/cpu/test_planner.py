@@ -66,6 +66,17 @@ def test_a_task_of_very_many_elements_is_long(rows: int, length: int, is_long: b
     assert planner.has_long_task(sizes, tasks) is is_long
 
 
+def test_tasks_that_go_on_with_one_another_count_as_a_few() -> None:
+    """One of a sort may take a large part of it."""
+    planner = _planner(
+        "graph(x: float[n]) -> (y: float[1000000], i: int64[1000000]) {\nk: int64[1] = [1000000]\ny, i = TopK(x, k)\n}"
+    )
+    for size, is_long in ((1 << 24, True), (1 << 20, False)):
+        sizes = Sizes({"n": size})
+        tasks = [call.tasks for call in planner.plan(sizes).calls]
+        assert planner.has_long_task(sizes, tasks) is is_long
+
+
 def test_sizes_that_a_step_cannot_work_with_are_refused() -> None:
     """By the step, when they are bound."""
     text = "graph(x: float[1, 1, n]) -> (y: float[1, 1, m]) { y = MaxPool(x) {kernel_shape = [3]} }"

@@ -33,6 +33,8 @@ ARENA, ABSOLUTE, FIRST_INPUT = 1, 2, 3
 
 _LONG_TASK_ELEMENTS = 1 << 22
 """Elements of a task that takes tens of milliseconds."""
+_UNLIKE_TASKS = 8
+"""Of a step whose tasks differ, for how many of them its longest one may take a part."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -135,10 +137,14 @@ class Planner:
         return Plan(calls, broken, blocks, offsets, arena_bytes)
 
     def has_long_task(self, sizes: Sizes, tasks_of: Sequence[int]) -> bool:
-        """Return whether a task reads and writes so much that nobody should have to wait for it; constants may be read in part."""
+        """Return whether a task reads and writes so much that nobody should have to wait for it.
+
+        Constants may be read in part. Tasks that go on with what those before have made may differ much: they count as a few.
+        """
         for step, tasks in zip(self.storage.steps, tasks_of, strict=True):
             used = (buffer for buffer in step.buffers if buffer.root.constant is None)
-            if tasks and sum(sizes.product(buffer.shape) for buffer in used) > _LONG_TASK_ELEMENTS * tasks:
+            alike = min(tasks, _UNLIKE_TASKS) if step.together else tasks
+            if tasks and sum(sizes.product(buffer.shape) for buffer in used) > _LONG_TASK_ELEMENTS * alike:
                 return True
         return False
 

@@ -182,3 +182,14 @@ def test_where_of_many_elements_takes_them_by_bits(dtype):
     x, row = ((generator.random(shape) * 100).astype(dtype) for shape in ((100, 100), (100,)))
     for one, other in ((x, row), (row, x), (x.T, x)):
         np.testing.assert_array_equal(run_op("Where", condition, one, other), np.where(condition, one, other))
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [((50_000,), (50_000,)), ((3, 20_000), (1,)), ((40_000, 1), (1, 2)), ((0, 5), (5,)), ((), ())]
+)
+def test_texts_are_compared_some_at_a_time(left, right):
+    """In any shape; the result is that of comparing each."""
+    a, b = (np.resize(np.array(list("abcde")[:count], object), shape) for count, shape in ((5, left), (3, right)))
+    equal = run_op("Equal", a, b)
+    assert equal.dtype == np.bool_
+    np.testing.assert_array_equal(equal, np.equal(a.astype("U1"), b.astype("U1")))

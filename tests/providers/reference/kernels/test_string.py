@@ -132,3 +132,19 @@ def test_many_strings_are_left_when_the_run_is_to_end(operator, inputs, attribut
         checks_of(lambda count=count: run_op(operator, *[words(*["Ab-c"] * count)] * inputs, **attributes)) for count in (1, 20_000)
     ]
     assert asked[1] >= asked[0] + 4
+
+
+def test_many_strings_are_split_some_at_a_time():
+    """Rows of any length, with parts in their places."""
+    texts = [" ".join("abc"[: number % 4]) for number in range(9000)]
+    parts, counts = run_op("StringSplit", np.array(texts, object).reshape(3, -1))
+    assert parts.shape == (3, 3000, 3)
+    assert counts.ravel().tolist() == [number % 4 for number in range(9000)]
+    assert parts.reshape(-1, 3).tolist() == [[*"abc"[: number % 4], *[""] * (3 - number % 4)] for number in range(9000)]
+    assert {type(part) for part in parts.ravel()} == {str}
+
+
+def test_many_strings_are_matched_some_at_a_time():
+    """Each by itself."""
+    texts = np.array([str(number) for number in range(10_000)], object)
+    assert np.flatnonzero(run_op("RegexFullMatch", texts, pattern="9+")).tolist() == [9, 99, 999, 9999]

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.cancellation import checked
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.algorithms.blocks import BLOCK_ELEMENTS
 from sardonyx.providers.reference.algorithms.broadcast import BinaryFunction, align_old, combine
 from sardonyx.providers.reference.algorithms.dimensions import check_broadcast_size
 from sardonyx.providers.reference.algorithms.power import power
@@ -32,11 +34,25 @@ def divide(a: Array, b: Array) -> Array:
     return np.asarray(quotient, a.dtype)
 
 
+def _equal(a: Array, b: Array) -> Array:
+    """Compare elements, texts some at a time: NumPy holds the interpreter's lock for as long as it compares them."""
+    if not a.dtype.hasobject or max(a.ndim, b.ndim) == 0:
+        return np.asarray(np.equal(a, b))
+    left, right = np.broadcast_arrays(a, b)
+    result = np.empty(left.shape, np.bool_)
+    axis = int(np.argmax(left.shape))
+    step = max(1, BLOCK_ELEMENTS * left.shape[axis] // max(left.size, 1))
+    for start in checked(range(0, left.shape[axis], step)):
+        place = (*(slice(None),) * axis, slice(start, start + step))
+        np.equal(left[place], right[place], out=result[place])
+    return result
+
+
 _UFUNCS: dict[str, BinaryFunction] = {
     "Add": np.add,
     "And": np.logical_and,
     "Div": divide,
-    "Equal": np.equal,
+    "Equal": _equal,
     "Greater": np.greater,
     "Less": np.less,
     "Mul": np.multiply,

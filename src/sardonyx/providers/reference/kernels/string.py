@@ -153,7 +153,10 @@ def regex_full_match(_node: Call, x: Array, *, pattern: str = "") -> Array:
     Takes time linear in the length of a string, whatever the pattern.
     """
     matches = _compiled(pattern).fullmatch
-    return np.array([matches(text) for text in x.reshape(-1).tolist()], bool).reshape(x.shape)
+    flat, found = x.reshape(-1), np.empty(x.size, np.bool_)
+    for span in _spans(x.size):
+        found[span] = [bool(matches(text)) for text in flat[span].tolist()]
+    return found.reshape(x.shape)
 
 
 @remembered
