@@ -15,7 +15,7 @@ from support.decoders import write_decoder
 
 from sardonyx import generate
 from sardonyx.errors import InvalidArgument
-from sardonyx.generate.batching import Batch
+from sardonyx.generate.batching import Batch, group_prompts
 from sardonyx.generate.generator import Generator
 from sardonyx.generate.loading import load
 
@@ -41,6 +41,22 @@ def test_requests_that_come_and_go_get_their_own_tokens(model: Generator) -> Non
     assert len(list(batch)) == sum(counts) - 4
     assert [request.result for request in requests] == expected
     assert not batch.is_busy
+
+
+@pytest.mark.parametrize(
+    ("lengths", "groups"),
+    [
+        ([], []),
+        ([40], [[0]]),
+        ([40, 40, 40], [[0, 1, 2]]),
+        ([16, 21, 26], [[0], [1, 2]]),
+        ([60, 5, 61, 4], [[3, 1], [0, 2]]),
+        ([1, 2, 3, 4], [[0, 1, 2, 3]]),
+    ],
+)
+def test_prompts_are_read_together_where_little_is_padded(lengths: list[int], groups: list[list[int]]) -> None:
+    """Equal ones, and short ones, of which a run takes as long as of one."""
+    assert group_prompts(lengths) == groups
 
 
 def test_a_drawn_request_gets_the_tokens_of_its_seed(model: Generator) -> None:

@@ -18,7 +18,11 @@ from sardonyx.generate.row import Generation, Row, Token
 from sardonyx.generate.settings import is_whole, settings_of
 from sardonyx.generate.state import State
 
-__all__ = ["Batch", "Request"]
+__all__ = ["Batch", "Request", "group_prompts"]
+
+_MOST_PADDED = 1.125
+_PLACES_OF_A_RUN = 8
+"""To read so many tokens takes hardly longer than to read one: the weights come from memory in the meantime."""
 
 
 class Request:
@@ -142,9 +146,10 @@ class Batch:
             logits = self._generator.decoder.step(state, [request.row.new[-1] for request in running])
             error = _choose(running, logits, made)
         if error is None:
-            taken = rows.taken = self._taken(running)
+            groups = self._groups(self._taken(running))
+            taken = rows.taken = [request for group in groups for request in group]
             try:
-                parts = [self._generator.start([request.row.prompt for request in group]) for group in self._groups(taken)]
+                parts = [self._generator.start([request.row.prompt for request in group]) for group in groups]
                 state = _joined(state, [part for part, _ in parts])
             except Exception as problem:  # noqa: BLE001  # raised below, when what the others have made is kept
                 error = problem
@@ -195,7 +200,8 @@ class Batch:
         """Return the state of requests, read again where there is none."""
         if state is not None or not running:
             return state
-        parts = [self._generator.start([request.row.ids[:-1] for request in group]) for group in self._groups(running)]
+        groups = [list(running)] if self._generator.prompt_cache is None else [[request] for request in running]
+        parts = [self._generator.start([request.row.ids[:-1] for request in group]) for group in groups]
         return _joined(None, [part for part, _ in parts])
 
     def _leave(self, running: list[Request], state: State | None) -> tuple[list[Request], State | None]:
@@ -217,10 +223,30 @@ class Batch:
         del self._waiting[: sum(1 for _ in gone)]
 
     def _groups(self, taken: Sequence[Request]) -> list[list[Request]]:
-        """Return which rows are read at once: all, or each alone where a prompt may begin as a kept one does."""
-        if not taken:
-            return []
-        return [list(taken)] if self._generator.prompt_cache is None else [[request] for request in taken]
+        """Return which prompts are read at once; each alone where one may begin as a kept one does."""
+        if self._generator.prompt_cache is not None:
+            return [[request] for request in taken]
+        return [[taken[place] for place in group] for group in group_prompts([len(request.row.prompt) for request in taken])]
+
+
+def group_prompts(lengths: Sequence[int]) -> list[list[int]]:
+    """Return which prompts of these lengths are read at once, by their places.
+
+    In a group shorter ones are padded to the longest, so that prompts are read together only where that takes hardly more places
+    than to read them apart, `_MOST_PADDED` times as many; a run takes `_PLACES_OF_A_RUN` at least.
+    """
+    groups: list[list[int]] = []
+    places = 0
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        length = lengths[place]
+        together = (len(groups[-1]) + 1) * length if groups else 0
+        apart = places + max(length, _PLACES_OF_A_RUN)
+        if groups and max(together, _PLACES_OF_A_RUN) <= apart * _MOST_PADDED:
+            groups[-1].append(place)
+        else:
+            groups.append([place])
+        places = max(len(groups[-1]) * length, _PLACES_OF_A_RUN)
+    return groups
 
 
 def _joined(state: State | None, others: Sequence[State]) -> State | None:
