@@ -31,6 +31,7 @@ def cases() -> Iterator[Case]:
     yield from _others()
     yield from _auxiliary()
     yield from _rounded()
+    yield _integers()
 
 
 def _stateful(
@@ -208,3 +209,27 @@ def _rounded() -> Iterator[Case]:
         parts = [drawn((2 * UNITS, INPUTS)), drawn((2 * UNITS, TIME), seed=1), drawn((UNITS,)), (BATCH, 2 * UNITS * TIME)]
         table, feed = ("SVDFOptions", {"rank": 2, "fused_activation_function": "NONE", **how}), drawn((BATCH, INPUTS))
         yield _stateful(f"SVDF rounded {asymmetric}", "SVDF", feed, parts, [(BATCH, UNITS)], table, rounds=True)
+
+
+def _integers() -> Case:
+    """Return a sequence of a cell of integers, whose states are rounded to 8 and to 16 bits in each step."""
+    sketch, rng, units, steps = Sketch(), np.random.default_rng(0), 8, 12
+    scales = {name: np.float32(scale) for name, scale in {"x": 0.02, "w": 0.008, "hidden": 1 / 128, "cell": 2**-11}.items()}
+    feed = drawn((BATCH, steps, 6), "INT8")
+    indices = [sketch.input(feed.shape, "INT8", (scales["x"], 3))]
+    for columns in (6,) * 4 + (units,) * 4:
+        indices.append(sketch.constant(rng.integers(-90, 91, (units, columns)).astype(np.int8), (scales["w"], 0)))  # noqa: PERF401  a list that has the inputs too
+    biases = [sketch.constant(rng.integers(-2000, 2000, units).astype(np.int32), (scales["x"] * scales["w"], 0)) for _ in range(4)]
+    hidden = sketch.tensor((BATCH, units), "INT8", (scales["hidden"], 0), is_variable=True)
+    cell = sketch.tensor((BATCH, units), "INT16", (scales["cell"], 0), is_variable=True)
+    made = sketch.tensor((BATCH, steps, units), "INT8", (scales["hidden"], 0))
+    between = [sketch.tensor((1,), "INT16", (np.float32(2**-12), 0)) for _ in range(4)]
+    between.append(sketch.tensor((1,), "INT8", (scales["hidden"], 0)))
+    sketch.operator(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        [*indices, -1, -1, -1, *biases, -1, -1, hidden, cell, -1, -1, -1, -1],
+        [made],
+        ("UnidirectionalSequenceLSTMOptions", {"fused_activation_function": "TANH", "cell_clip": 10.0}),
+        intermediates=np.array(between, np.int32),
+    )
+    return Case("UNIDIRECTIONAL_SEQUENCE_LSTM integers", sketch.model([made]), [feed], steps=1)

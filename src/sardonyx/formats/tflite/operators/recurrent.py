@@ -18,7 +18,8 @@ from sardonyx.formats.tflite.builder import GraphBuilder
 from sardonyx.formats.tflite.operator import ACTIVATION, Operator, Options, imports
 from sardonyx.formats.tflite.operators.conv import bias
 from sardonyx.formats.tflite.operators.products import Products
-from sardonyx.formats.tflite.quantize import quantized
+from sardonyx.formats.tflite.quantize import dequantized, quantized
+from sardonyx.formats.tflite.tensors import TensorInfo
 from sardonyx.ir import TensorType, Value
 
 __all__ = ["lstm", "rnn", "svdf"]
@@ -43,6 +44,8 @@ class _Cell:
     projection_clip: float
     size: int
     products: Products
+    states: tuple[TensorInfo, TensorInfo] | None = None
+    """Where states are integers that stand for numbers, what they are: each step rounds to them."""
 
     @property
     def is_plain(self) -> bool:
@@ -54,6 +57,7 @@ class _Cell:
             and self.activation in _NAMES
             and self.activation != "NONE"
             and not self.products.are_rounded
+            and self.states is None
         )
 
 
@@ -69,6 +73,7 @@ def lstm(op: Operator) -> None:
     norms = [op.real(20 + gate) if op.has(20 + gate) else None for gate in range(4)]
     cell.norms = [_opposite(op.build, norms[1]) if not op.has(1) and norms[1] is not None else norms[0], *norms[1:]]
     value = op.real(0) if options.flag("time_major") else op.build.transpose(op.real(0), (1, 0, 2))
+    cell.states = _states(op, 18)
     made, hidden, state = _run(op, cell, value, op.real(18), op.real(19), reverse=False)
     _keep(op, 18, hidden)
     _keep(op, 19, state)
@@ -87,6 +92,7 @@ def lstm_step(op: Operator) -> None:
     cell = _cell(op, 1, activation, *clips, products=Products(op, options))
     norms = [op.real(20 + gate) if op.has(20 + gate) else None for gate in range(4)]
     cell.norms = [_opposite(op.build, norms[1]) if not op.has(1) and norms[1] is not None else norms[0], *norms[1:]]
+    cell.states = _states(op, 18)
     hidden, state = _step(op.build, cell, op.real(0), op.real(18), op.real(19))
     _keep(op, 18, hidden)
     _keep(op, 19, state)
@@ -197,28 +203,31 @@ def _cell(op: Operator, start: int, activation: str, clip: float, projection_cli
     def given(offset: int) -> Value | None:
         return op.real(start + offset) if op.has(start + offset) else None
 
-    coupled = not op.has(start)
-    groups = []
-    for offset in (0, 4, 11):
-        are_weights = offset < 11
-        values = [
-            products.weights(start + offset + gate) if are_weights and op.has(start + offset + gate) else given(offset + gate)
-            for gate in range(4)
-        ]
+    coupled, groups = not op.has(start), []
+    for offset in (0, 4):
+        found = [products.weights(start + offset + gate) if op.has(start + offset + gate) else None for gate in range(4)]
         if coupled:
-            values[0] = None if values[1] is None else products.opposite(values[1])
-        groups.append(values)
+            found[0] = None if found[1] is None else products.opposite(found[1])
+        groups.append([value for value in found if value is not None])
+        if len(groups[-1]) != 4:
+            op.refuse("a gate has no weights")
+    inputs, recurrent = groups
+    biases = [bias(op, start + 11 + gate, start + (gate or int(coupled))) for gate in range(4)]
     peepholes = [given(8), given(9), given(10)]
-    if coupled and peepholes[1] is not None:
-        peepholes[0] = _opposite(op.build, peepholes[1])
-    inputs, recurrent = ([value for value in group if value is not None] for group in groups[:2])
-    if len(inputs) != 4 or len(recurrent) != 4:
-        op.refuse("a gate has no weights")
+    if coupled:
+        biases[0] = None if biases[1] is None else _opposite(op.build, biases[1])
+        peepholes[0] = None if peepholes[1] is None else _opposite(op.build, peepholes[1])
     size = op.info(start + 1).shape[0]
     op.check_count(size)
     projection = products.weights(start + 15) if op.has(start + 15) else None
     clips = clip, projection_clip
-    return _Cell(inputs, recurrent, groups[2], peepholes, [None] * 4, projection, given(16), activation, *clips, size, products)
+    return _Cell(inputs, recurrent, biases, peepholes, [None] * 4, projection, given(16), activation, *clips, size, products)
+
+
+def _states(op: Operator, first: int) -> tuple[TensorInfo, TensorInfo] | None:
+    """Return what the states of a cell are, from the input `first` on, where they are integers that stand for numbers."""
+    hidden, state = op.info(first), op.info(first + 1)
+    return (hidden, state) if hidden.is_quantized and state.is_quantized else None
 
 
 def _opposite(build: GraphBuilder, value: Value) -> Value:
@@ -303,6 +312,7 @@ def _step(build: GraphBuilder, cell: _Cell, value: Value, hidden: Value, state: 
     after = build.node("Add", build.node("Mul", build.node("Sigmoid", f), state), build.node("Mul", build.node("Sigmoid", i), g))
     if cell.clip > 0:
         after = build.clip(after, -cell.clip, cell.clip)
+    after = after if cell.states is None else _rounded(build, after, cell.states[1])
     o = build.node("Sigmoid", _gate(build, cell, 3, sums[3], after, 2))
     made = build.node("Mul", o, _activated(build, after, cell.activation))
     if cell.projection is not None:
@@ -310,7 +320,11 @@ def _step(build: GraphBuilder, cell: _Cell, value: Value, hidden: Value, state: 
         made = made if cell.projection_bias is None else build.node("Add", made, cell.projection_bias)
         if cell.projection_clip > 0:
             made = build.clip(made, -cell.projection_clip, cell.projection_clip)
-    return made, after
+    return (made if cell.states is None else _rounded(build, made, cell.states[0])), after
+
+
+def _rounded(build: GraphBuilder, value: Value, info: TensorInfo) -> Value:
+    return dequantized(build, quantized(build, value, info), info)
 
 
 def _gate(build: GraphBuilder, cell: _Cell, gate: int, total: Value, state: Value, peephole: int) -> Value:
