@@ -47,7 +47,7 @@ class ValueSizes:
             InvalidArgument: they say a size that there cannot be.
         """
         try:
-            return tuple(_RULES[self.op_type]([inputs[given] if type(given) is int else given for given in self.given]))
+            return tuple(_RULES[self.op_type]([inputs[given] if isinstance(given, int) else given for given in self.given]))
         except InvalidArgument as error:
             raise InvalidArgument(f"{self.where}: {error}") from error
 
