@@ -31,7 +31,7 @@ def _numbers(*numbers: int) -> dict[str, Any]:
         (
             "graph(a: float[], b: float[1], c: float[]) -> (y) { y = Range(a, b, c) }",
             [
-                {"a": np.float32(x), "b": np.float32([y]), "c": np.float32(z)}
+                {"a": np.float32(x), "b": np.array([y], np.float32), "c": np.float32(z)}
                 for x, y, z in ((0, 1, 0.25), (1, 0.5, -0.125), (0, 1, 2))
             ],
         ),
@@ -42,7 +42,7 @@ def _numbers(*numbers: int) -> dict[str, Any]:
         (
             "graph(a: int32[N, M], d: int64[], v: float[2]) -> (y) { y = OneHot(a, d, v) {axis = 1} }",
             [
-                {"a": np.array([[0, 3, -1]], np.int32), "d": np.array(depth), "v": np.float32([2, 5])}
+                {"a": np.array([[0, 3, -1]], np.int32), "d": np.array(depth), "v": np.array([2, 5], np.float32)}
                 for depth in (4, 1, 0, 100)
             ],
         ),
