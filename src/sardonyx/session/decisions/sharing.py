@@ -12,6 +12,7 @@ import operator
 import os
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.digests import sha256
@@ -37,7 +38,7 @@ Identity = tuple[object, ...]
 _LOCK = new_lock()
 _BUILT: weakref.WeakValueDictionary[Identity, Built] = weakref.WeakValueDictionary()
 _FIELDS = tuple(field.name for field in dataclasses.fields(Built) if field.name != "executor")
-_values_of: Callable[[Built], tuple[object, ...]] = operator.attrgetter(*_FIELDS)
+_values_of: Callable[[Built], tuple[Any, ...]] = operator.attrgetter(*_FIELDS)
 _RECENT: dict[Identity, tuple[Callable[[], Built], int]] = {}
 """What makes anew what lives on, with its bytes, in the order of use."""
 

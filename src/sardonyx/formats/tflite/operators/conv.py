@@ -170,7 +170,8 @@ def _convolve_back(
         befores.append(before)
         behinds.append(max(behind, 0))
         more.append(max(-behind, 0))
-    image, scale, shift = op.image(2), None, bias(op, 3, 1, 2)
+    scale: Value | None = None
+    image, shift = op.image(2), bias(op, 3, 1, 2)
     if rank == 4 and op.is_hybrid(1, 2):
         image, scale = dynamic_differences(op.build, image)
     value = op.build.node(
