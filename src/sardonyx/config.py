@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.forks import without_fork
@@ -253,7 +253,7 @@ def environment_with_cache(folder: Path) -> dict[str, str]:
 def settings_in_force() -> dict[str, str]:
     """Return the variables of this package that are set, and those by which other packages of the process choose their threads."""
     global _LATEST
-    raw: Mapping[object, object] = getattr(os.environ, "_data", os.environ)  # where Python shows it: this decodes no name
+    raw: Any = getattr(os.environ, "_data", os.environ)  # what Python keeps, where it shows that: this decodes no name
     if raw != _LATEST[0]:
         others = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_CORETYPE")
         names = sorted([name for name in os.environ if name.startswith("SARDONYX_") or name in others])

@@ -15,7 +15,7 @@ import collections
 import dataclasses as standard
 import itertools
 import reprlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import FrozenInstanceError as FrozenInstanceError
 from dataclasses import asdict as asdict
 from dataclasses import astuple as astuple
@@ -229,7 +229,7 @@ def _init(self: Any, owner: type, arguments: tuple[Any, ...], named: dict[str, A
 
 
 _assign = object.__setattr__
-_exhaust = collections.deque(maxlen=0).extend
+_exhaust: Callable[[Iterable[object]], None] = collections.deque[object](maxlen=0).extend
 """Takes all that an iterator has."""
 
 
