@@ -27,7 +27,7 @@ __all__ = ["case_changer", "vectorizer_of_attributes"]
 def _spans(count: int) -> Iterator[slice]:
     """Yield slices of `count` strings, some at a time; raises as `check_cancelled` between."""
     for places in checked_blocks(range(count)):
-        yield slice(places.start, places.stop)
+        yield slice(places[0], places[-1] + 1) if places else slice(0)
 
 
 def _strings(values: Sequence[str], shape: Sequence[int]) -> Array:
