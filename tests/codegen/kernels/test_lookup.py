@@ -61,3 +61,23 @@ def test_a_category_is_a_one_in_its_column(target, width):
             expected[unknown] = 0
         np.testing.assert_array_equal(result, expected)
         assert status[0] == (0 if unknown is None else unknown + 1)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.isa)
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+@pytest.mark.parametrize("count", [1, 2, 50])
+def test_keys_that_follow_one_another_are_counted(target, dtype, count):
+    """Also at both ends of their type, where the distance of a number wraps around."""
+    module, info = Module(target), np.iinfo(dtype)
+    write_lookup(module, "lookup", of_dtype(np.dtype(dtype)), I64)
+    engine = Engine(target)
+    engine.add(module)
+    values = np.arange(100, 102 + count)
+    for first in (info.min, -3, 0, info.max - count + 1):
+        keys = np.array([first + place for place in range(count)], dtype)
+        x = np.array([info.min, info.min + 1, -4, -3, -1, 0, 1, 49, 50, info.max - 1, info.max, *keys.tolist()], dtype)
+        result = np.full(x.shape, 99)
+        params = LookupParams(len(x), count)
+        call(engine, "lookup", [x, keys, values, result], params.words(), 0, params.tasks())
+        places = {int(key): place for place, key in enumerate(keys)}
+        np.testing.assert_array_equal(result, [values[places.get(int(number), count)] for number in x])

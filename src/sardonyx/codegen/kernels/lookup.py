@@ -1,5 +1,7 @@
 """Look numbers up among keys in ascending order, by halving the range that may hold them, for all lanes of a vector at once.
 
+Whole keys that follow one another are not searched: a number's place is how far it is from the first.
+
     write_lookup      result[i] = values[k] for keys[k] == x[i]; the value behind them for others, the one behind that for NaN
     write_encoder     result[i, :] = 1 at columns[k] for keys[k] == x[i], 0 elsewhere
 
@@ -7,6 +9,8 @@ The encoder reports a number that is no key in the status word as its place plus
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Module
@@ -51,15 +55,31 @@ def write_lookup(module: Module, symbol: str, key: Type, element: Type) -> None:
     with module.kernel(symbol) as b:
         count, size, block = b.param(0), b.param(1), b.param(3)
         x, keys, values, result = b.buffer(X, key), b.buffer(KEYS, key), b.buffer(VALUES, element), b.buffer(RESULT, element)
-        with b.loop(b.begin, b.end) as task:
-            first = task * block
-            for i, span in b.vectors(first, b.min(first + block, count), key, lanes=b.lanes(I64)):
-                number = x.load(i, span)
-                place, found = _search(b, keys, size, number)
-                place = b.select(found, place, size.splat(span.lanes))
-                if key.is_float:
-                    place = b.select(b.is_nan(number), (size + 1).splat(span.lanes), place)
-                result.store(_at(values, place), i, span)
+
+        def look_up(find: Callable[[Register], tuple[Register, Register]]) -> None:
+            with b.loop(b.begin, b.end) as task:
+                first = task * block
+                for i, span in b.vectors(first, b.min(first + block, count), key, lanes=b.lanes(I64)):
+                    number = x.load(i, span)
+                    place, found = find(number)
+                    place = b.select(found, place, size.splat(span.lanes))
+                    if key.is_float:
+                        place = b.select(b.is_nan(number), (size + 1).splat(span.lanes), place)
+                    result.store(_at(values, place), i, span)
+
+        if key.is_float:
+            look_up(lambda number: _search(b, keys, size, number))
+            return
+        least = keys.load(0).to(I64)
+        follows = (keys.load(size - 1).to(I64) - least).eq(size - 1)
+        with b.when(follows):
+            look_up(lambda number: _counted(number.to(I64) - least, size))
+        with b.when(~follows):
+            look_up(lambda number: _search(b, keys, size, number))
+
+
+def _counted(place: Register, count: Register) -> tuple[Register, Register]:
+    return place, (place >= 0) & (place < count)
 
 
 def write_encoder(module: Module, symbol: str, key: Type) -> None:
