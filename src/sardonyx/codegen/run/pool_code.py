@@ -42,7 +42,8 @@ from sardonyx.lazy_dataclasses import dataclass
 __all__ = ["PoolCode", "write_pool"]
 
 _SPINS_IDLE, _SPINS_ACTIVE, _SPINS_YIELD = 2_000, 40_000, 4_000
-_CHUNKS_PER_THREAD = 4
+_CHUNKS_PER_THREAD, _TAIL_CHUNKS_PER_THREAD = 4, 2
+"""How finely tasks are shared: into chunks of which each thread has at least so many, and at least so many of those that are left."""
 _FUTEX_CALL = {"x86_64": 202, "aarch64": 98, "arm64": 98}
 _GETTID_CALL = {"x86_64": 186, "aarch64": 178, "arm64": 178}
 _FUTEX_WAIT, _FUTEX_WAKE = 128 + 9, 128 + 10  # of memory that no other process sees, for some of the sleepers (a set of 32 bits)
@@ -80,12 +81,13 @@ def _write_take_chunk(module: Module) -> Function:
     """Write (pool, generation) -> how many tasks it did: a chunk; 0 where none was left, -1 where another thread was faster."""
     with module.function("pool_take_chunk", Address(I64, unique=False), I64, returns=I64) as b:
         pool, generation = b.addresses[0], b.arguments[0]
-        kernel, buffers, params, begin, tasks, chunk = (b.atomic_load(pool.at(place)) for place in range(KERNEL, WORKERS))
+        kernel, buffers, params, begin, tasks, chunk, workers = (b.atomic_load(pool.at(place)) for place in range(KERNEL, CONTROL))
         ticket = b.atomic_load(pool.at(TICKET), "acquire")
         first = ticket & 0xFFFFFFFF
         with b.when((ticket >> 32).ne(generation) | (first >= tasks)):
             b.give(b.const(I64, 0))
-        count = b.min(chunk, tasks - first)
+        fair = b.max((tasks - first) // ((workers + 1) * _TAIL_CHUNKS_PER_THREAD), b.const(I64, 1))
+        count = b.min(chunk, fair)
         with b.when(b.compare_exchange(pool.at(TICKET), ticket, ticket + count)):
             b.call(kernel.to(PTR), buffers.to(PTR), params.to(PTR), begin + first, begin + first + count)
             b.atomic_add(pool.at(DONE), count, "release")
