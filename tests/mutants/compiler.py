@@ -25,9 +25,9 @@ COMPILER: tuple[Mutation, ...] = (
     # gemm
     Mutation(
         "gemm-columns-of-a-task-not-whole-panels",
-        "codegen/kernels/gemm_params.py",
-        "block_n=_round_up(-(-N // pieces_n), shape.panel),",
-        "block_n=-(-N // pieces_n),",
+        "codegen/kernels/cuts.py",
+        "first, following = ((index * units + rounding) // pieces * unit for index in (number, number + 1))",
+        "first, following = (index * size // pieces for index in (number, number + 1))",
     ),
     Mutation(
         "gemm-last-block-of-k-too-deep",
@@ -87,8 +87,8 @@ COMPILER: tuple[Mutation, ...] = (
     Mutation(
         "conv-columns-of-a-task-not-whole-panels",
         "codegen/kernels/conv.py",
-        "block_columns=_round_up(-(-columns // pieces_columns), shape.panel),",
-        "block_columns=-(-columns // pieces_columns),",
+        'piece(b, part % p["pieces_columns"], p["pieces_columns"], p["columns"], panel)',
+        'piece(b, part % p["pieces_columns"], p["pieces_columns"], p["columns"], 1)',
     ),
     Mutation(
         "conv-chains-of-any-length",

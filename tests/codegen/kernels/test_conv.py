@@ -209,11 +209,11 @@ def test_blocks_and_threads_do_not_change_bits(engine: Engine) -> None:
     panel = conv_tiling(engine.target).panel
     short = dataclasses.replace(params, chain_runs=1, chain_depth=7)
     cuts = [
-        (params, dataclasses.replace(params, block_rows=24, block_columns=panel)),
+        (params, dataclasses.replace(params, pieces_rows=7, pieces_columns=-(-90 // panel))),
         (params, case.params(engine.target, threads=2)),
         (params, case.params(engine.target, threads=7)),
         (short, dataclasses.replace(short, block_runs=1, block_depth=7)),
-        (short, dataclasses.replace(short, block_runs=2, block_rows=24)),
+        (short, dataclasses.replace(short, block_runs=2, pieces_rows=7)),
     ]
     assert all(_run(engine, case, one).tobytes() == _run(engine, case, other).tobytes() for one, other in cuts)
 
@@ -233,7 +233,7 @@ def test_threads_share_filters_that_do_not_stay_in_the_cache(engine: Engine) -> 
     case = _Case(_random(1, 16, 16, 20), _random(512, 20, 3, 3), (1, 1), (1, 1), (1, 1, 1, 1))
     targets = (dataclasses.replace(engine.target, cache_bytes=size) for size in (1 << 18, 1 << 21))
     small, large = (case.params(target, threads=2) for target in targets)
-    assert small.block_rows >= 256 > large.block_rows
+    assert small.pieces_rows == 1 < large.pieces_rows
     assert min(small.tasks(), large.tasks()) >= 2
     assert _run(engine, case, small).tobytes() == _run(engine, case, large).tobytes()
 

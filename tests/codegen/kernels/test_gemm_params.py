@@ -21,13 +21,13 @@ def test_a_block_of_rows_stays_in_half_of_the_cache() -> None:
     """It is gone through once for each panel."""
     target = dataclasses.replace(host_target(), cache_bytes=1 << 19)
     params = GemmParams.blocked(target, 1000, 1000, 768)
-    assert 4 * params.block_m * params.block_k <= target.cache_bytes // 2
+    assert 4 * 1000 / params.pieces_m * params.block_k <= target.cache_bytes // 2
 
 
 def test_a_task_has_some_milliseconds_of_work() -> None:
     """A run can only be ended between tasks."""
     params = GemmParams.blocked(host_target(), 64, 1 << 16, 1 << 12)
-    assert params.block_m * params.block_n * params.K <= 2 * TASK_PRODUCTS
+    assert 64 * (1 << 16) * (1 << 12) / params.tasks() <= 2 * TASK_PRODUCTS
 
 
 @pytest.mark.parametrize(("K", "chain"), [(1, CHAIN), (24 * CHAIN, CHAIN), (24 * CHAIN + 1, 2 * CHAIN)])
@@ -77,6 +77,6 @@ def test_only_very_long_sums_are_made_in_parts() -> None:
         assert params.in_parts(9) is params
     long = GemmParams.blocked(target, 20, 70, 20_000_000).in_parts(3)
     assert long.part_k % BLOCK_K == 0
-    assert long.part_k * long.block_m * long.block_n <= TASK_PRODUCTS
+    assert long.part_k * long.M * long.N / (long.pieces_m * long.pieces_n) <= TASK_PRODUCTS
     assert long.block_k <= long.part_k
     assert long.tasks(3) > PART_TASKS * (20_000_000 // long.part_k)

@@ -28,8 +28,9 @@ from sardonyx.codegen.emit.types import F32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes
 from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS, Rows, Steps, fill_table, result_of, row_table
-from sardonyx.codegen.kernels.gemm_params import BLOCK_K, CHAIN, TASK_PRODUCTS, TASKS_PER_THREAD, row_pieces
-from sardonyx.codegen.kernels.tiles import Ahead, Cell, TileEnds, finish_in_a_loop, multiply, waits_in_memory
+from sardonyx.codegen.kernels.cuts import cut_for, piece
+from sardonyx.codegen.kernels.gemm_params import BLOCK_K, CHAIN, TASK_PRODUCTS
+from sardonyx.codegen.kernels.tiles import Ahead, Cell, Range, TileEnds, finish_in_a_loop, multiply, waits_in_memory
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 from sardonyx.lazy_dataclasses import dataclass
@@ -51,6 +52,7 @@ __all__ = [
     "read_params",
     "share_ahead",
     "steps_of",
+    "task_of",
     "widths_for",
     "write_conv",
 ]
@@ -60,6 +62,10 @@ ConvEpilogue = Callable[[Kernel, Register, Register, Register, Span], Register]
 
 INPUT, FILTERS, OUTPUT, ZEROS = range(4)
 """The first buffers of the kernel; those after them belong to the epilogue. ZEROS holds `depth` zeros, read in the padding."""
+
+
+_SHORTEST_PIECE = 4
+"""Tiles of rows that a task has at least where more columns can be shared instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +89,12 @@ class ConvParams:
     """From one image of the output to the next."""
     out_begin: int
     """Where the first place lies in the output."""
-    block_rows: int
-    """Rows of one task."""
-    block_columns: int
-    """Columns of one task: a multiple of the panel's width."""
+    pieces_rows: int
+    """Pieces of the rows: a task has one of them."""
+    unit_rows: int
+    """What begins a piece is a multiple of: the height of a tile."""
+    pieces_columns: int
+    """Pieces of the columns, each of whole panels."""
     block_runs: int
     """Runs that are gone through before the next panel."""
     block_depth: int
@@ -122,15 +130,16 @@ class ConvParams:
             rows, runs = rows * axis.places, runs * axis.taps
         vectors = min(-(-columns // shape.lanes), shape.vectors)
         height = shape.heights[max(vectors, 1)][0]
-        wanted = TASKS_PER_THREAD * threads if threads > 1 else 1
+        units, panels = -(-rows // height), -(-columns // shape.panel)
         size_bytes = kind.size_bytes * runs * depth * columns
-        least = row_pieces(target, -(-columns // shape.panel), size_bytes, -(-wanted // groups))
-        pieces = max(-(-rows // BLOCK_ROWS), min(least, -(-rows // (4 * height))), 1)
-        block_rows = min(_round_up(-(-rows // pieces), height), BLOCK_ROWS)
+        least = max(1, -(-units // (BLOCK_ROWS // height)))
+        most = max(-(-units // _SHORTEST_PIECE), least)
+        pieces_rows, pieces_columns = cut_for(target, (least, most), panels, size_bytes, threads, groups=groups)
+        pieces_rows = min(pieces_rows, units)
+        block_rows = -(-units // (pieces_rows or 1)) * height
+        pieces_columns = max(pieces_columns, block_rows * runs * depth * columns // TASK_PRODUCTS)
         chain_runs = max(min(CHAIN // max(depth, 1), -(-runs // chains)), 1)
         chain_depth = -(-depth // max(-(-depth // CHAIN), -(-chains // max(runs, 1)), 1)) or 1
-        pieces_columns = -(-wanted // (groups * max(-(-rows // block_rows), 1)))
-        pieces_columns = max(pieces_columns, block_rows * runs * depth * columns // TASK_PRODUCTS)
         return ConvParams(
             rows=rows,
             columns=columns,
@@ -141,8 +150,9 @@ class ConvParams:
             group_step=group_step,
             out_image=out_image,
             out_begin=out_begin,
-            block_rows=block_rows,
-            block_columns=_round_up(-(-columns // pieces_columns), shape.panel),
+            pieces_rows=pieces_rows,
+            unit_rows=height,
+            pieces_columns=min(pieces_columns, panels),
             block_runs=max(BLOCK_K // (chain_runs * max(depth, 1)), 1) * chain_runs,
             block_depth=BLOCK_K // chain_depth * chain_depth if depth > BLOCK_K else max(depth, 1),
             chain_runs=chain_runs,
@@ -157,7 +167,7 @@ class ConvParams:
 
     def tasks(self) -> int:
         """Return how many tasks a convolution is."""
-        return self.groups * -(-self.rows // self.block_rows) * -(-self.columns // self.block_columns)
+        return self.groups * self.pieces_rows * self.pieces_columns
 
 
 _PARAMS = tuple(ConvParams.__dataclass_fields__)[:-1]
@@ -268,12 +278,8 @@ def write_conv(
     with module.kernel(symbol) as b:
         p, axes = read_params(b), axes_of(b, rank)
         table = row_table(b, rank)
-        blocks_rows, blocks_columns = blocks(p["rows"], p["block_rows"]), blocks(p["columns"], p["block_columns"])
         with b.loop(b.begin, b.end) as task:
-            group, block = task // (blocks_rows * blocks_columns), task % (blocks_rows * blocks_columns)
-            top, left = block // blocks_columns * p["block_rows"], block % blocks_columns * p["block_columns"]
-            bottom = least(b, top + p["block_rows"], p["rows"])
-            right = least(b, left + p["block_columns"], p["columns"])
+            group, (top, bottom), (left, right) = task_of(b, task, shape.panel)
             fill_table(b, table, steps_of(p), axes, top, bottom, group)
             with b.loop(0, b.max(p["runs"], 1), p["block_runs"]) as run, b.loop(0, b.max(p["depth"], 1), p["block_depth"]) as k:
                 _write_block(b, shape, tiles, table, _Block(group, bottom - top, left, right, run, k), kind)
@@ -289,6 +295,15 @@ class _Block:
     right: Register
     run: Register
     k: Register
+
+
+def task_of(b: Kernel, task: Register, panel: int) -> tuple[Register, Range, Range]:
+    """Return the group of a task, its rows and its columns, which begin at a multiple of `panel`."""
+    p = read_params(b)
+    pieces = p["pieces_rows"] * p["pieces_columns"]
+    group, part = task // pieces, task % pieces
+    rows = piece(b, part // p["pieces_columns"], p["pieces_rows"], p["rows"], p["unit_rows"])
+    return group, rows, piece(b, part % p["pieces_columns"], p["pieces_columns"], p["columns"], panel)
 
 
 def _write_block(
@@ -478,8 +493,3 @@ def read_params(b: Kernel) -> dict[str, Register]:
 def axes_of(b: Kernel, rank: int) -> list[AxisValues]:
     """Return the axes of ConvParams as values of a kernel."""
     return read_axes(b, len(_PARAMS), rank)
-
-
-def _round_up(number: int, unit: int) -> int:
-    """Return the multiple of `unit` that is at least `number`, and at least one."""
-    return max(-(-number // unit), 1) * unit

@@ -22,6 +22,7 @@ from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import blocks, least
 from sardonyx.codegen.kernels.conv import ConvEpilogue, axes_of, cover_rows, read_params, steps_of
 from sardonyx.codegen.kernels.conv_rows import MOST_ROWS, Rows, fill_table, result_of, row_table
+from sardonyx.codegen.kernels.cuts import piece
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 
@@ -56,8 +57,7 @@ def write_narrow_conv(module: Module, symbol: str, rank: int, columns: int, *, p
         p = read_params(b)
         table = row_table(b, rank)
         with b.loop(b.begin, b.end) as task:
-            top = task * p["block_rows"]
-            bottom = least(b, top + p["block_rows"], p["rows"])
+            top, bottom = piece(b, task, p["pieces_rows"], p["rows"], p["unit_rows"])
             fill_table(b, table, steps_of(p), axes_of(b, rank), top, bottom, b.const(I64, 0))
             for height, (first, last) in cover_rows(heights, bottom - top):
                 with b.loop(first, last, height) as m:
@@ -110,8 +110,8 @@ def _store(b: Kernel, table: Pointer, sums: Sequence[Variable], columns: int, ep
     for number, total in enumerate(sums):
         folded.store(b.sum_lanes(total.value), number)
     step = min(lanes, 1 << (columns - 1).bit_length())
-    with b.loop(0, len(sums) // columns) as row, b.loop(0, blocks(b.const(I64, columns), b.const(I64, step)), 1) as piece:
-        column = piece * step
+    with b.loop(0, len(sums) // columns) as row, b.loop(0, blocks(b.const(I64, columns), b.const(I64, step)), 1) as part:
+        column = part * step
         left = least(b, b.const(I64, columns) - column, b.const(I64, step))
         span = Span(step, b.tail_mask(left, step) if step > 1 else None)
         place = result_of(table, row) + column

@@ -41,6 +41,7 @@ from sardonyx.codegen.kernels.conv import (
     cover_rows,
     read_params,
     steps_of,
+    task_of,
 )
 from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS, MOST_ROWS, Rows, fill_table, row_table
 from sardonyx.codegen.kernels.quantized.dot_tile import DotTile
@@ -153,13 +154,10 @@ def write_dot_conv(module: Module, symbol: str, code: DotConvCode, output: Type,
         p, axes = read_params(b), axes_of(b, code.rank)
         table, sums = row_table(b, code.rank), b.stack(I32, BLOCK_ROWS + MOST_ROWS, align=64)
         wide = b.stack(I16, WIDE_ELEMENTS, align=64) if code.widens else None
-        blocks_rows, blocks_columns = blocks(p["rows"], p["block_rows"]), blocks(p["columns"], p["block_columns"])
         with b.loop(b.begin, b.end) as task:
-            group, block = task // (blocks_rows * blocks_columns), task % (blocks_rows * blocks_columns)
-            top, left = block // blocks_columns * p["block_rows"], block % blocks_columns * p["block_columns"]
-            rows = least(b, top + p["block_rows"], p["rows"]) - top
-            right = least(b, left + p["block_columns"], p["columns"])
-            fill_table(b, table, steps_of(p), axes, top, top + rows, group)
+            group, (top, bottom), (left, right) = task_of(b, task, shape.panel)
+            rows = bottom - top
+            fill_table(b, table, steps_of(p), axes, top, bottom, group)
             for height, part in parts.row_sums.items():
                 with b.loop(*_rows_for(height, rows), height) as m:
                     b.call_part(part, table.at(m), sums.at(m))

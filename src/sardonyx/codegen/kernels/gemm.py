@@ -33,6 +33,7 @@ from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.emit.values import Operand, Pointer, Register, Span
+from sardonyx.codegen.kernels.cuts import piece
 from sardonyx.codegen.kernels.gemm_params import PART_TASKS, read_gemm_params
 from sardonyx.codegen.kernels.panels import LONGEST_CHAIN, PanelColumns, Panels, WidePanels
 from sardonyx.codegen.kernels.tiles import (
@@ -143,15 +144,14 @@ def write_gemm(
     with module.kernel(symbol) as b:
         p = read_gemm_params(b)
         right = _RightSide(panels, b.stack(F32, LONGEST_CHAIN * shape.panel, align=64) if panels.is_decoded else None)
-        blocks_m, blocks_n = _blocks(p["M"], p["block_m"]), _blocks(p["N"], p["block_n"])
+        pieces, height = p["pieces_m"] * p["pieces_n"], shape.tiles[0][1][0]
         with b.loop(b.begin, b.end) as task:
             part, number = _part(b, task)
-            batch, block = number // (blocks_m * blocks_n), number % (blocks_m * blocks_n)
-            m = block // blocks_n * p["block_m"]
-            n = block % blocks_n * p["block_n"]
-            first, last = _group(b, batch) if is_grouped else (m.like(0), p["M"])
-            rows = (first + m, _least(b, first + m + p["block_m"], last))
-            across = (n, _least(b, n + p["block_n"], p["N"]))
+            batch, block = number // pieces, number % pieces
+            top, bottom = piece(b, block // p["pieces_n"], p["pieces_m"], p["M"], height)
+            across = piece(b, block % p["pieces_n"], p["pieces_n"], p["N"], shape.panel)
+            first, last = _group(b, batch) if is_grouped else (top.like(0), p["M"])
+            rows = (first + top, b.min(first + bottom, last))
 
             def write_block(batch: Register = batch, rows: Range = rows, across: Range = across, part: Range = part) -> None:
                 with b.loop(*part, p["block_k"]) as k:
@@ -429,7 +429,3 @@ def _next_rows(b: Kernel, first: Pointer, done: Register, height: int) -> Ahead:
 
 def _least(b: Function, left: Register, right: Register) -> Register:
     return b.select(left < right, left, right)
-
-
-def _blocks(length: Register, block: Register) -> Register:
-    return (length + block - 1) // block

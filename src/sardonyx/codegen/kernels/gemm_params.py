@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.values import Register
+from sardonyx.codegen.kernels.cuts import cut_for
 from sardonyx.codegen.kernels.panels import LONGEST_CHAIN
 from sardonyx.codegen.kernels.tiles import has_many_registers, tiling
 from sardonyx.codegen.target import Target
@@ -14,14 +15,12 @@ __all__ = [
     "CHAIN",
     "PARAMS_COUNT",
     "PART_TASKS",
-    "TASKS_PER_THREAD",
     "TASK_PRODUCTS",
     "GemmParams",
     "chain_for",
     "chains_over_channels",
     "computed_chain_for",
     "read_gemm_params",
-    "row_pieces",
 ]
 
 CHAIN = 128
@@ -48,9 +47,6 @@ _DECODED_ROWS = 256
 _BLOCKED_ROWS = 3
 """Rows from which on K is gone through in blocks: fewer read all of a panel, since memory is read faster by long ranges. It is
 computed without a comparison, which would tie a recorded plan to one or two rows."""
-
-TASKS_PER_THREAD = 4
-"""How finely a product is cut, so that no thread waits long for the last."""
 
 TASK_PRODUCTS = 1 << 28
 """Multiplications of one task at most, some milliseconds: a run can only be ended between tasks."""
@@ -79,10 +75,10 @@ class GemmParams:
     """From one row of A to the next."""
     ldc: int
     """From one row of C to the next."""
-    block_m: int
-    """Rows of C in one task."""
-    block_n: int
-    """Columns of C in one task: a multiple of the panel's width."""
+    pieces_m: int
+    """Pieces of the rows of C, each of whole tiles: a task has one of them."""
+    pieces_n: int
+    """Pieces of its columns, each of whole panels."""
     block_k: int
     """Rows of B that are gone through before the next panel."""
     chain: int
@@ -120,23 +116,19 @@ class GemmParams:
         block_k = min(K, chain_for(K, is_decoded=True) if is_decoded else K if is_read_once else BLOCK_K) or 1
         if not is_decoded:
             block_k += (max(K, 1) - block_k) * (1 // (M // _BLOCKED_ROWS + 1))
-        if is_decoded:
-            pieces_m = -(-M // _DECODED_ROWS) or 1
-        else:
-            wanted = max(_pieces(target, M, N, K), -(-M * N // TASK_ELEMENTS), 1)
-            if threads > 1:
-                wanted = max(wanted, row_pieces(target, -(-N // shape.panel), 4 * N * K, TASKS_PER_THREAD * threads))
-            pieces_m = min(wanted, -(-M // height) or 1)
-        block_m = _round_up(-(-M // pieces_m), height)
-        pieces_n = -(-TASKS_PER_THREAD * threads // pieces_m) if threads > 1 else 1
+        units, panels = -(-M // height), -(-N // shape.panel)
+        least = max(1, -(-M // _DECODED_ROWS) if is_decoded else max(_pieces(target, M, N, K), -(-M * N // TASK_ELEMENTS)))
+        pieces_m, pieces_n = cut_for(target, (least, units), panels, 4 * N * K, threads, may_add_rows=not is_decoded)
+        pieces_m = min(pieces_m, units)
+        block_m = -(-units // (pieces_m or 1)) * height
         pieces_n = max(pieces_n, block_m * K * N // TASK_PRODUCTS, -(-block_m * N // BLOCK_C) if is_decoded else 1)
         dense = {"lda": K, "ldc": N}
         return GemmParams(
             M=M,
             N=N,
             K=K,
-            block_m=block_m,
-            block_n=_round_up(-(-N // pieces_n), shape.panel),
+            pieces_m=pieces_m,
+            pieces_n=min(pieces_n, panels),
             block_k=block_k,
             chain=chain or chain_for(K, is_decoded=is_decoded),
             **(dense | strides),
@@ -147,12 +139,11 @@ class GemmParams:
 
         The tasks of one part are PART_TASKS from those of the next, and must have ended before these begin.
         """
-        if self.K <= _LONGEST_PART:
+        blocks = batch * self.pieces_m * self.pieces_n
+        if self.K <= _LONGEST_PART or not 0 < blocks <= PART_TASKS:
             return self
-        blocks = batch * -(-self.M // self.block_m) * -(-self.N // self.block_n)
-        if blocks > PART_TASKS:
-            return self
-        part = max(min(_LONGEST_PART, TASK_PRODUCTS // (self.block_m * self.block_n)) // BLOCK_K, 1) * BLOCK_K
+        block = -(-self.M // self.pieces_m) * -(-self.N // self.pieces_n)
+        part = max(min(_LONGEST_PART, TASK_PRODUCTS // block) // BLOCK_K, 1) * BLOCK_K
         return replace(self, block_k=min(self.block_k, part), part_k=part, part_blocks=blocks)
 
     def words(self) -> list[int]:
@@ -161,7 +152,7 @@ class GemmParams:
 
     def tasks(self, batch: int = 1) -> int:
         """Return how many tasks a batch of `batch` products is."""
-        blocks = batch * -(-self.M // self.block_m) * -(-self.N // self.block_n)
+        blocks = batch * self.pieces_m * self.pieces_n
         return blocks if not self.part_k or not blocks else (-(-self.K // self.part_k) - 1) * PART_TASKS + blocks
 
 
@@ -178,14 +169,6 @@ def _pieces(target: Target, M: int, N: int, K: int) -> int:
     is_small = tiling(target).panel < N and target.keeps(4 * N * K)
     rows = max(BLOCK_SIDES // (K + N), BLOCK_ROWS) if is_small else M
     return max(-(-4 * M * min(K, BLOCK_K) // (target.cache_bytes // 2)), -(-M // max(rows, 1)))
-
-
-def row_pieces(target: Target, panels: int, panels_bytes: int, tasks: int) -> int:
-    """Return how many blocks of rows so many tasks are made of at least, each of some rows and some of the panels.
-
-    Each block of rows goes through all panels: where these do not stay in the second-level cache, tasks share them instead.
-    """
-    return tasks if target.keeps(panels_bytes) else -(-tasks // max(panels, 1))
 
 
 def chain_for(K: int, *, is_decoded: bool = False) -> int:
@@ -212,11 +195,6 @@ def chains_over_channels(channels: int, taps: int) -> int:
         while count * count < K and 4 * (K + count * count) > 5 * count * (channels + taps):
             count += 1
     return count
-
-
-def _round_up(number: int, unit: int) -> int:
-    """Return the multiple of `unit` that is at least `number`, and at least one."""
-    return max(-(-number // unit), 1) * unit
 
 
 def read_gemm_params(b: Kernel) -> dict[str, Register]:

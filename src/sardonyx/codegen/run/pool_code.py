@@ -43,7 +43,7 @@ __all__ = ["PoolCode", "write_pool"]
 
 _SPINS_IDLE, _SPINS_ACTIVE, _SPINS_YIELD = 2_000, 40_000, 4_000
 _CHUNKS_PER_THREAD, _TAIL_CHUNKS_PER_THREAD = 4, 2
-"""How finely tasks are shared: into chunks of which each thread has at least so many, and at least so many of those that are left."""
+"""How finely tasks are shared: each thread has at least so many chunks of all of them, and so many of those that are left."""
 _FUTEX_CALL = {"x86_64": 202, "aarch64": 98, "arm64": 98}
 _GETTID_CALL = {"x86_64": 186, "aarch64": 178, "arm64": 178}
 _FUTEX_WAIT, _FUTEX_WAKE = 128 + 9, 128 + 10  # of memory that no other process sees, for some of the sleepers (a set of 32 bits)

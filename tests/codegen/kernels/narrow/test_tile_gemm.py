@@ -120,11 +120,10 @@ def test_a_row_with_an_infinity_or_nan_leaves_the_others_alone(target: Target) -
     np.testing.assert_array_equal(found[others], clean[others])
 
 
-def test_tasks_are_blocks_of_whole_panels() -> None:
+def test_threads_share_panels() -> None:
     """As many as the threads want, of some milliseconds at most."""
     target = TARGETS[0]
     params = tile_gemm_params(target, 1000, 4096, 512, threads=4)
-    assert (params.block_m % 32, params.block_n % 64) == (0, 0)
     assert params.tasks() >= 16
     assert tile_gemm_params(target, 256, 1 << 16, 1 << 10).tasks() == 8
     assert tile_gemm_params(target, 0, 0, 0).tasks() == 0

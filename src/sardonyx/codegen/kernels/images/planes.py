@@ -21,7 +21,8 @@ from sardonyx.codegen.emit.types import F32, I32, I64, U32
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes
 from sardonyx.codegen.kernels.conv import ConvEpilogue, ConvTile, TilePlaces, conv_tiling, cover_rows
-from sardonyx.codegen.kernels.gemm_params import CHAIN, TASK_PRODUCTS, TASKS_PER_THREAD, chains_over_channels
+from sardonyx.codegen.kernels.cuts import TASKS_PER_THREAD
+from sardonyx.codegen.kernels.gemm_params import CHAIN, TASK_PRODUCTS, chains_over_channels
 from sardonyx.codegen.kernels.pack import pack_columns
 from sardonyx.codegen.kernels.tiles import multiply
 from sardonyx.codegen.target import Target

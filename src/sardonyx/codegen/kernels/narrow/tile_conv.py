@@ -19,7 +19,18 @@ from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import BF16, F32, I64, PTR
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import blocks, least
-from sardonyx.codegen.kernels.conv import FILTERS, INPUT, OUTPUT, ZEROS, ConvEpilogue, axes_of, conv_tiling, read_params, steps_of
+from sardonyx.codegen.kernels.conv import (
+    FILTERS,
+    INPUT,
+    OUTPUT,
+    ZEROS,
+    ConvEpilogue,
+    axes_of,
+    conv_tiling,
+    read_params,
+    steps_of,
+    task_of,
+)
 from sardonyx.codegen.kernels.conv_rows import MOST_ROWS, Rows, fill_table, result_of, row_table
 
 __all__ = ["write_tile_conv"]
@@ -52,12 +63,8 @@ def write_tile_conv(
         p, table = read_params(b), row_table(b, rank)
         length = p["runs"] * _whole_words(p["depth"])
         panels = blocks(p["columns"], b.const(I64, shape.panel))
-        blocks_rows, blocks_columns = blocks(p["rows"], p["block_rows"]), blocks(p["columns"], p["block_columns"])
         with b.loop(b.begin, b.end) as task:
-            group, block = task // (blocks_rows * blocks_columns), task % (blocks_rows * blocks_columns)
-            top, left = block // blocks_columns * p["block_rows"], block % blocks_columns * p["block_columns"]
-            bottom = least(b, top + p["block_rows"], p["rows"])
-            right = least(b, left + p["block_columns"], p["columns"])
+            group, (top, bottom), (left, right) = task_of(b, task, shape.panel)
             fill_table(b, table, steps_of(p), axes_of(b, rank), top, bottom, group)
             filters = b.buffer(FILTERS, F32).at(group * panels * length * shape.panel)
             with b.loop(left, right, shape.panel) as n:

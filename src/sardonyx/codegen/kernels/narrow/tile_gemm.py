@@ -11,9 +11,9 @@ from sardonyx.codegen.emit.matrix_tiles import configured_tiles, tile_dot
 from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import BF16, F32, I64, U8, U32
 from sardonyx.codegen.emit.values import Pointer, Register
-from sardonyx.codegen.emit.window import blocks, least
+from sardonyx.codegen.kernels.cuts import cut_for, piece
 from sardonyx.codegen.kernels.gemm import A, B, C, Epilogue, tiling
-from sardonyx.codegen.kernels.gemm_params import TASKS_PER_THREAD, GemmParams, read_gemm_params
+from sardonyx.codegen.kernels.gemm_params import GemmParams, read_gemm_params
 from sardonyx.codegen.kernels.tile_products import TILE_HEIGHT, TILE_ROWS, TileOperands, sums_elements, write_tile_sums
 from sardonyx.codegen.kernels.tiles import Tiling, tile_spans
 from sardonyx.codegen.target import Target
@@ -36,19 +36,14 @@ def tile_gemm_params(target: Target, M: int, N: int, words: int, *, threads: int
         threads: how many threads share the tasks.
         strides: fields of GemmParams that are not those of dense matrices.
     """
-    panel = tiling(target).panel
-    pieces_m = max(-(-M // TILE_ROWS), 1)
-    block_m = _round_up(-(-M // pieces_m), TILE_HEIGHT)
-    wanted = -(-TASKS_PER_THREAD * threads // pieces_m) if threads > 1 else 1
-    wanted = max(wanted, block_m * words * N // _TASK_WORDS)
+    panels = -(-N // tiling(target).panel)
+    least = max(-(-M // TILE_ROWS), 1)
+    units = -(-M // TILE_HEIGHT)
+    pieces_m, pieces_n = cut_for(target, (least, units), panels, _WORD_BYTES * words * N, threads, may_add_rows=False)
+    pieces_m = min(pieces_m, units)
+    pieces_n = min(max(pieces_n, -(-M // least) * words * N // _TASK_WORDS), panels)
     dense = {"lda": words, "ldc": N}
-    block_n = _round_up(-(-N // wanted), panel)
-    return GemmParams(M, N, words, block_m=block_m, block_n=block_n, block_k=max(words, 1), chain=1, **(dense | strides))
-
-
-def _round_up(number: int, unit: int) -> int:
-    """Return the multiple of `unit` that is at least `number`, and at least one."""
-    return max(-(-number // unit), 1) * unit
+    return GemmParams(M, N, words, pieces_m=pieces_m, pieces_n=pieces_n, block_k=max(words, 1), chain=1, **(dense | strides))
 
 
 def write_tile_gemm(module: Module, symbol: str, epilogue: Epilogue | None = None) -> None:
@@ -61,9 +56,9 @@ def write_tile_gemm(module: Module, symbol: str, epilogue: Epilogue | None = Non
     stores = {vectors: _write_store(module, f"{symbol}_store{vectors}", shape, vectors, epilogue) for vectors, _ in shape.tiles}
     with module.kernel(symbol) as b, configured_tiles(module, b):
         p, room = read_gemm_params(b), b.stack(F32, sums_elements(shape.panel), align=64)
-        blocks_m, blocks_n = blocks(p["M"], p["block_m"]), blocks(p["N"], p["block_n"])
+        pieces = p["pieces_m"] * p["pieces_n"]
         with b.loop(b.begin, b.end) as task:
-            batch, block = task // (blocks_m * blocks_n), task % (blocks_m * blocks_n)
+            batch, part = task // pieces, task % pieces
             left = b.buffer(A, U32).at(batch * p["stride_a"]).of(U8)
             panels = b.buffer(B, U32).at(batch * p["stride_b"])
             result = b.buffer(C, F32).at(batch * p["stride_c"])
@@ -75,8 +70,8 @@ def write_tile_gemm(module: Module, symbol: str, epilogue: Epilogue | None = Non
                 b.call_part(stores[vectors], found, result.at(m * p["ldc"] + n), m, n, count)
 
             given = TileOperands(left, p["lda"] * _WORD_BYTES, p["M"], panel, p["K"], room, finish)
-            m, n = block // blocks_n * p["block_m"], block % blocks_n * p["block_n"]
-            rows, columns = (m, least(b, m + p["block_m"], p["M"])), (n, least(b, n + p["block_n"], p["N"]))
+            rows = piece(b, part // p["pieces_n"], p["pieces_m"], p["M"], TILE_HEIGHT)
+            columns = piece(b, part % p["pieces_n"], p["pieces_n"], p["N"], shape.panel)
             sums.write_block(b, given, rows, columns)
 
 
