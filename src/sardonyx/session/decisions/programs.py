@@ -290,6 +290,6 @@ def sample(read: Callable[[int, int], bytes | memoryview], size_bytes: int) -> s
         for begin in range(0, size_bytes, _PIECE_BYTES):
             piece = memoryview(read(begin, min(_PIECE_BYTES, size_bytes - begin)))
             sums.note(piece)
-        return blake2b(b"".join((sums.pages(), piece[len(piece) - len(piece) % PAGE_BYTES :]))).hexdigest()
+        return blake2b(bytes(sums.pages()) + bytes(piece[len(piece) - len(piece) % PAGE_BYTES :])).hexdigest()
     last = size_bytes - _SAMPLE_BYTES
     return blake2b(b"".join([read(last * number // (_SAMPLES - 1), _SAMPLE_BYTES) for number in range(_SAMPLES)])).hexdigest()

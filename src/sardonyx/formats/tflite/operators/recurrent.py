@@ -452,7 +452,11 @@ def _widened(op: Operator, cell: _Cell, start: int, auxiliary: int) -> list[Valu
     assert more[1] is not None
     first = cell.products.opposite(more[1]) if more[0] is None else more[0]
     width = op.info(start + 1).shape[1]
-    return [cell.products.joined(*pair, width) for pair in zip(cell.inputs, [first, *more[1:]], strict=True) if pair[1] is not None]
+    return [
+        cell.products.joined(weights, further, width)
+        for weights, further in zip(cell.inputs, [first, *more[1:]], strict=True)
+        if further is not None
+    ]
 
 
 def _put_two(op: Operator, made: Sequence[Value], *, merges: bool) -> None:

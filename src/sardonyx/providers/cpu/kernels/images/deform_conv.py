@@ -148,5 +148,4 @@ def _multiply(low: Lowering, group: Group, kind: Type, buffers: tuple[Buffer, Bu
 
     layout, precision = (WIDE, FLOAT32) if kind == F32 else (NumberPanels(kind), "float64")
     symbol = low.kernel(ProductKernel(expr, ROW * len(operands), layout))
-    buffers = [left, right, target, *operands]
-    low.step(group, symbol, buffers, writes=[2], plan=plan, precision=precision, together=PART_TASKS)
+    low.step(group, symbol, [left, right, target, *operands], writes=[2], plan=plan, precision=precision, together=PART_TASKS)
