@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201
+    print(text, flush=True)  # noqa: T201  what a search is run for
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -62,7 +62,7 @@ _FIVE = """graph(x: float[N], go: bool[]) -> (y, s) { n: int64[1] = [5]
 
 
 def _program(body: str) -> CpuProgram:
-    (step,) = cpu_session(body, layout=Layout.NHWC)._runner.built.plans[0].steps  # type: ignore[attr-defined]
+    (step,) = cpu_session(body, layout=Layout.NHWC)._runner.built.plans[0].steps  # type: ignore[attr-defined]  # of a private base
     program = step.program
     assert isinstance(program, CpuProgram)
     return program
@@ -149,7 +149,7 @@ def test_control_flow_is_kept(name: str) -> None:
 @pytest.mark.parametrize("body", [_UNTIL, _COUNTED, _FIVE])
 def test_a_loop_of_open_length_is_kept(body: str) -> None:
     """Its scan outputs are as long as they were, with however many iterations."""
-    (step,) = cpu_session(body)._runner.built.plans[0].steps  # type: ignore[attr-defined]
+    (step,) = cpu_session(body)._runner.built.plans[0].steps  # type: ignore[attr-defined]  # of a private base
     first = step.program
     assert isinstance(first, LoopProgram)
     second = restore_program(_kept(first), host_target(None), 1)
@@ -170,7 +170,7 @@ def test_a_node_whose_size_elements_say_is_kept(start: str) -> None:
     """With what it reads of its inputs, and constants among these."""
     inputs = "n: int64[]" if start else "a: int64[], n: int64[]"
     body = f"graph({inputs}) -> (y) {{ {start} c: int64[] = 3 y = Range(a, n, c) }}"
-    (step,) = cpu_session(body)._runner.built.plans[0].steps  # type: ignore[attr-defined]
+    (step,) = cpu_session(body)._runner.built.plans[0].steps  # type: ignore[attr-defined]  # of a private base
     first = step.program
     assert isinstance(first, SizedProgram)
     second = restore_program(_kept(first), host_target(None), 1)
@@ -183,7 +183,7 @@ def test_a_node_whose_size_elements_say_is_kept(start: str) -> None:
 
 def test_denormal_numbers_are_taken_as_the_session_says() -> None:
     """Also in a loop."""
-    (step,) = cpu_session(_COUNTED)._runner.built.plans[0].steps  # type: ignore[attr-defined]
+    (step,) = cpu_session(_COUNTED)._runner.built.plans[0].steps  # type: ignore[attr-defined]  # of a private base
     for program in (_program(_MODELS["product"]), step.program):
         restored = restore_program(_kept(program), host_target(None), 1, flush=True)
         assert (restored.program if isinstance(restored, LoopProgram) else restored).flushes_denormals

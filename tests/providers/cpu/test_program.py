@@ -191,7 +191,7 @@ def test_a_run_with_a_long_task_ends_at_once() -> None:
 def test_a_long_task_is_not_run_where_python_does_not_listen() -> None:
     """Runs by machine code have none; shorter ones of the same program may."""
     session = cpu_session(LONG_ROW)
-    program = session._runner.built.plans[0].steps[0].program  # type: ignore[attr-defined]
+    program = session._runner.built.plans[0].steps[0].program  # type: ignore[attr-defined]  # of a private base
     assert program.native_call(program.bind(((1 << 24,),))) is None
     assert program.native_call(program.bind(((1 << 10,),))) is not None
 

@@ -117,7 +117,7 @@ def test_many_threads_run_one_node() -> None:
 def test_a_size_that_shapes_show_takes_no_part_of_its_own() -> None:
     """What follows from Shape is bound with the rest."""
     body = "graph(x: float[N]) -> (y) { n = Size(x) a: int64[] = 0 c: int64[] = 1 r = Range(a, n, c) y = Neg(r) }"
-    (step,) = cpu_session(body)._runner.built.plans[0].steps  # type: ignore[attr-defined]
+    (step,) = cpu_session(body)._runner.built.plans[0].steps  # type: ignore[attr-defined]  # of a private base
     assert not isinstance(step.program, SizedProgram)
 
 

@@ -11,7 +11,7 @@ from sardonyx.providers.cpu.value_sizes import ValueSizes
 
 
 def _sizes(body: str) -> ValueSizes:
-    (step,) = cpu_session(body)._runner.built.plans[0].steps  # type: ignore[attr-defined]
+    (step,) = cpu_session(body)._runner.built.plans[0].steps  # type: ignore[attr-defined]  # of a private base
     sizes: ValueSizes = step.program.sizes
     return sizes
 
@@ -20,7 +20,7 @@ def test_inputs_are_known_by_their_place_and_constants_by_their_elements() -> No
     """A limit that is fed between two numbers of the model."""
     sizes = _sizes("graph(n: int64[]) -> (y) { a: int64[] = 2 c: int64[] = 3 y = Range(a, n, c) }")
     first, limit, step = sizes.given
-    assert (int(first), limit, int(step)) == (2, 0, 3)  # type: ignore[arg-type]
+    assert (int(first), limit, int(step)) == (2, 0, 3)  # type: ignore[arg-type]  # two constants
     assert sizes.read([np.array(9)]) == (3,)
 
 
