@@ -94,7 +94,7 @@ def call_aside(function: Callable[[], _T], used: Sequence[object] = ()) -> _T:
         _LEFT.update(map(id, owners))
         if results or errors or done.acquire(timeout=_PERIOD_SECONDS if isinstance(error, SardonyxError) else 0):
             _LEFT.difference_update(map(id, owners))
-            if errors and isinstance(error, SardonyxError):
+            if errors and type(errors[0]) is type(error):
                 raise errors.pop() from None  # which says where it ended
         raise
     if errors:

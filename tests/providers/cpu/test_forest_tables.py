@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.forests import forest_model, named_trees
 
-from sardonyx.codegen.kernels.forest import EQUALITY, MISSING, PADDING, REST_FLAGS
+from sardonyx.codegen.kernels.trees.forest import EQUALITY, MISSING, PADDING, REST_FLAGS
 from sardonyx.ops.forest import MODES, Forest, assemble
 from sardonyx.ops.views.ml_tree import TreeEnsemble
 from sardonyx.providers.cpu.forest_tables import lay_out, votes_of

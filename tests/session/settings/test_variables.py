@@ -14,7 +14,7 @@ from sardonyx.session.settings.variables import VARIABLES
 def test_the_table_has_what_is_read() -> None:
     """Every name that `config.py` reads is in it, and no other."""
     text = Path(config.__file__).read_text(encoding="utf-8")
-    read = set(re.findall(r'(?:environ\.get|_positive)\("((?:SARDONYX|ORT)_\w+)"', text))
+    read = set(re.findall(r'(?:_variable|_positive)\("((?:SARDONYX|ORT)_\w+)"', text))
     assert read == {variable.name for variable in VARIABLES}
 
 

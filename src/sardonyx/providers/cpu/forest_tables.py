@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx import lazy_dataclasses as dataclasses
-from sardonyx.codegen.kernels.forest import EQUALITY, MISSING, PADDING, REST_FLAGS
+from sardonyx.codegen.kernels.trees.forest import EQUALITY, MISSING, PADDING, REST_FLAGS
 from sardonyx.dtypes import Array
 from sardonyx.ops.forest import MODES, Forest
 

@@ -93,12 +93,22 @@ def _names(shape: Shape) -> list[str]:
 
 
 def _number(array: Array | None, name: str) -> int:
+    number = _item(array, name)
+    if not math.isfinite(number):
+        raise InvalidArgument(f"{name} is {number}; expected a finite number")
+    return int(number)
+
+
+def _item(array: Array | None, name: str) -> int | float:
     if array is None or array.size != 1:
         raise InvalidArgument(f"{name} has shape {None if array is None else array.shape}; expected one number")
-    return int(array.item())
+    found: int | float = array.item()
+    return found
 
 
 def _sizes(array: Array | None) -> list[int]:
+    if array is not None and array.ndim != 1:
+        raise InvalidArgument(f"sizes have shape {array.shape}; expected a tensor of rank 1, of a size for each dimension")
     sizes: list[int] = [] if array is None else array.tolist()
     if min(sizes, default=0) < 0:
         raise InvalidArgument(f"the shape {sizes} has a negative size; expected sizes of 0 or more")
@@ -107,11 +117,11 @@ def _sizes(array: Array | None) -> list[int]:
 
 def _range(arrays: _Arrays) -> list[int]:
     """Return max(0, ceil((limit - start) / delta)), exactly for integers. Source: ONNX Range-11."""
-    first, end, step = (array.item() for array in arrays if array is not None)
+    first, end, step = (_item(array, name) for array, name in zip(arrays, ("start", "limit", "delta"), strict=True))
     if step == 0:
         raise InvalidArgument("delta is 0; expected another number")
-    if isinstance(first, int):
-        return [max(0, -int((first - end) // step))]
+    if isinstance(first, int) and isinstance(end, int) and isinstance(step, int):
+        return [max(0, -((first - end) // step))]
     length = (end - first) / step
     if not math.isfinite(length):
         raise InvalidArgument(f"the range from {first} to {end} by {step} has no finite length; expected finite numbers")
@@ -137,7 +147,10 @@ def _one_hot(arrays: _Arrays) -> list[int]:
 
 
 def _affine_grid(arrays: _Arrays) -> list[int]:
-    batch, _, *sizes = _sizes(arrays[1])
+    given = _sizes(arrays[1])
+    if len(given) not in (4, 5):
+        raise InvalidArgument(f"size has {len(given)} elements; expected 4, or 5 for volumes")
+    batch, _, *sizes = given
     return [batch, *sizes, len(sizes)]
 
 

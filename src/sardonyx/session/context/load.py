@@ -114,8 +114,11 @@ class ContextLoader:
 
 
 def refuse_to_compile(part: Cut) -> None:
-    """Raise ModelRequiresCompilation for a partition that its provider could have kept a program of."""
-    if isinstance(part.provider, KeepsPrograms):
+    """Raise ModelRequiresCompilation for a partition that its provider could have kept a program of.
+
+    Programs of a node alone cannot always be kept: one reads sizes from elements, or is a loop that grows its results.
+    """
+    if isinstance(part.provider, KeepsPrograms) and not part.partition.units[0].alone:
         raise ModelRequiresCompilation(
             f"{part.provider.name} would compile {part.partition.name}, {len(part.partition.nodes)} nodes, but "
             "session.disable_model_compile is set; give a model that was written with ep.context_enable"

@@ -53,17 +53,12 @@ def test_nodes_that_follow_join() -> None:
             "graph(x: float[2, 3, 4], g: float[3, 4]) -> (y: float[2, 3, 4]) { y = BatchNormalization(x, g, g, g, g) {spatial = 0} }",
             7,
         ),
-        (
-            "graph(x: float[2, 3], g: float[3]) -> (y: float[2, 3], m: float[3], v: float[3]) { "
-            "y, m, v = BatchNormalization(x, g, g, g, g) {training_mode = 1} }",
-            15,
-        ),
         ("graph(x: float16[2, 3], g: float16[3]) -> (y: float16[2, 3]) { y = BatchNormalization(x, g, g, g, g) }", 15),
         ("graph(x: float[2, c], g: float[n]) -> (y: float[2, c]) { y = BatchNormalization(x, g, g, g, g) }", 15),
     ],
 )
 def test_what_is_declined(body: str, opset: int) -> None:
-    """Training, statistics for each activation, other types, sizes that are not known to agree."""
+    """Statistics for each activation, other types, sizes that are not known to agree."""
     assert declined(body, opset=opset)
 
 

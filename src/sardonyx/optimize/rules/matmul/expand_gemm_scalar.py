@@ -27,8 +27,8 @@ __all__ = ["EXPAND_GEMM_SCALAR"]
 _HALVES = (DataType.FLOAT16, DataType.BFLOAT16)
 _KINDS = {DataType.FLOAT: np.float32, DataType.DOUBLE: np.float64}
 _KEPT = ("alpha", "transA", "transB")
-_C_IS_OPTIONAL = 11
-"""From this version of ai.onnx on."""
+_C_IS_OPTIONAL, _SHAPES_MAY_DIFFER = 11, 7
+"""From these versions of ai.onnx on: of Gemm, and of Add and Mul."""
 
 
 def _pattern(op: PatternBuilder, a: Term, b: Term, c: Term) -> Term:
@@ -50,7 +50,9 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     beta = match.root.number("beta", 1.0)
     kept = {name: match.root.attributes[name] for name in _KEPT if name in match.root.attributes}
     product = op.Gemm(a, b, _attributes=kept, _version=max(op.version(), _C_IS_OPTIONAL))
-    total = op.Add(product, c if beta == 1 else op.Mul(c, _KINDS.get(dtype, np.float32)(beta)))
+    version = max(op.version(), _SHAPES_MAY_DIFFER)
+    scaled = c if beta == 1 else op.Mul(c, _KINDS.get(dtype, np.float32)(beta), _version=version)
+    total = op.Add(product, scaled, _version=version)
     return op.Cast(total, to=int(dtype)) if dtype in _HALVES else total
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, F64, I32, I64, Type
-from sardonyx.codegen.kernels.forest import MOST_ROWS, ForestCode, ForestParams, write_forest
-from sardonyx.codegen.kernels.forest_scores import ScoresCode, ScoresParams, write_scores
+from sardonyx.codegen.kernels.trees.forest import MOST_ROWS, ForestCode, ForestParams, write_forest
+from sardonyx.codegen.kernels.trees.forest_scores import ScoresCode, ScoresParams, write_scores
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument

@@ -8,7 +8,7 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, F64
-from sardonyx.codegen.kernels.forest_scores import ScoresCode, ScoresParams, write_scores
+from sardonyx.codegen.kernels.trees.forest_scores import ScoresCode, ScoresParams, write_scores
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array

@@ -8,7 +8,7 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, F64, I32, I64
-from sardonyx.codegen.kernels.forest import PADDING, ForestCode, ForestParams, write_forest
+from sardonyx.codegen.kernels.trees.forest import PADDING, ForestCode, ForestParams, write_forest
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array

@@ -1,0 +1,1 @@
+"""Kernels of tree ensembles, one file each."""
