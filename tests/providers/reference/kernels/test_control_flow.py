@@ -201,6 +201,17 @@ def test_Scan_over_nothing() -> None:
     assert (sums.shape, sums.dtype) == ((0, 2), np.float16)
 
 
+def test_Scan_without_elements_takes_sizes_from_what_it_is_given() -> None:
+    """Of the state and of an element; what they do not say is 0."""
+    a, b, c = (symbol(name) for name in "abc")
+    body = FunctionBodyWithGraph(
+        lambda *values: list(values), 2, [TensorType(DataType.FLOAT, (a,)), TensorType(DataType.FLOAT, (b, a + b, c))]
+    )
+    body.graph.inputs = [Value("s", TensorType(DataType.FLOAT, (a,))), Value("x", TensorType(DataType.FLOAT, (b,)))]
+    _, scanned = run_op("Scan", f32(1, 2), np.zeros((0, 3), np.float32), body=body, num_scan_inputs=1, outputs=2)
+    assert scanned.shape == (0, 3, 5, 0)
+
+
 @pytest.mark.parametrize(
     ("inputs", "attributes", "message"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -11,7 +11,8 @@ import numpy as np
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument
-from sardonyx.ir import Graph
+from sardonyx.ir import Dim, Expr, Graph
+from sardonyx.ir.shape import evaluate
 from sardonyx.providers.reference.registry import Body, Call, kernel
 
 __all__ = ["GraphBody", "if_", "loop", "scan", "scan_batch", "sequence_map"]
@@ -86,12 +87,13 @@ def scan(
     lengths = {len(x) for x in sequences}
     if len(lengths) > 1:
         raise InvalidArgument(f"scan inputs have lengths {[len(x) for x in sequences]} along their axes; they must be equal")
+    sizes = _sizes_of(body, [*states, *(x[:0] for x in sequences)], len(states))
     states, collected = _iterate(body, states, sequences)
     output_axes = _per_item("scan_output_axes", scan_output_axes, len(collected))
     prepend = _per_item("scan_output_directions", scan_output_directions, len(collected))
     outputs = []
     for k, values in enumerate(collected):
-        stacked = _stack(call, body, len(states) + k, len(states) + k, values)
+        stacked = _stack(call, body, len(states) + k, len(states) + k, values, sizes)
         stacked = stacked[::-1] if prepend[k] else stacked
         outputs.append(np.moveaxis(stacked, 0, _normalize_axis(output_axes[k], stacked.ndim)))
     return (*states, *outputs)
@@ -154,6 +156,7 @@ def sequence_map(
     return tuple(outputs)
 
 
+_NO_SIZES: Mapping[str, int] = {}
 _VALUE_BYTES = 128
 """What a value takes besides its elements."""
 
@@ -191,10 +194,12 @@ def _expect_arity(body: Body, inputs: int, outputs_at_least: int) -> None:
         raise InvalidArgument(f"the body has {body.output_count} outputs; the node's inputs ask for at least {outputs_at_least}")
 
 
-def _stack(call: Call, body: Body, position: int, body_position: int, values: list[OnnxValue]) -> Array:
+def _stack(
+    call: Call, body: Body, position: int, body_position: int, values: list[OnnxValue], sizes: Mapping[str, int] = _NO_SIZES
+) -> Array:
     """Return output `position` of the node, from what output `body_position` of the body gave in each iteration."""
     if not values:
-        return _empty(call, body, position, body_position)
+        return _empty(call, body, position, body_position, sizes)
     kinds = {(value.shape, value.dtype) for value in values}
     if len(kinds) > 1:
         found = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in sorted(kinds, key=str))
@@ -202,15 +207,33 @@ def _stack(call: Call, body: Body, position: int, body_position: int, values: li
     return np.stack(values)
 
 
-def _empty(call: Call, body: Body, position: int, body_position: int) -> Array:
-    """Return the result of no iterations: length 0, then the shape that the body states, unknown dimensions 0."""
+def _empty(call: Call, body: Body, position: int, body_position: int, sizes: Mapping[str, int]) -> Array:
+    """Return the result of no iterations: length 0, then the shape that the body states for `sizes`, unknown dimensions 0."""
     stated = body.graph.outputs[body_position] if isinstance(body, GraphBody) else None
     shape = () if stated is None or stated.shape is None else stated.shape
     element = call.output_types[position] if position < len(call.output_types) else None
     if element is None and stated is not None:
         element = stated.dtype
-    dims = [dim if isinstance(dim, int) else 0 for dim in shape]
+    dims = [_size(dim, sizes) for dim in shape]
     return np.empty((0, *dims), (DataType.FLOAT if element is None else element).numpy)
+
+
+def _size(dim: Dim | None, sizes: Mapping[str, int]) -> int:
+    try:
+        return 0 if dim is None else evaluate(dim, sizes)
+    except (KeyError, ZeroDivisionError):
+        return 0
+
+
+def _sizes_of(body: Body, given: Sequence[OnnxValue], states: int) -> dict[str, int]:
+    """Return what the symbols of a body's inputs are: of the first `states`, and of elements of the others, which are stacked."""
+    sizes: dict[str, int] = {}
+    for position, (value, array) in enumerate(zip(body.graph.inputs if isinstance(body, GraphBody) else (), given, strict=False)):
+        found = np.shape(array)[position >= states :]
+        for dim, size in zip(value.shape or (), found, strict=False):
+            if isinstance(dim, Expr) and dim.name is not None:
+                sizes.setdefault(dim.name, size)
+    return sizes
 
 
 def _split_scan(inputs: Sequence[OnnxValue], scan_inputs: int, body: Body) -> tuple[list[Any], list[Array]]:
