@@ -275,7 +275,7 @@ def test_a_mutable_default_is_refused() -> None:
     """It would be shared."""
 
     class Given:
-        x: list[int] = []  # noqa: RUF012
+        x: list[int] = []  # noqa: RUF012  what is to be refused
 
     with pytest.raises(ValueError, match="mutable default"):
         lazy.dataclass(Given, slots=True)

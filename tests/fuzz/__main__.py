@@ -36,7 +36,7 @@ def main() -> int:
     make = case_maker(MOVING if arguments.only == "moving" else named)
     if not arguments.drawn and not arguments.only:
         seeds = (*standard_seeds(), *windows(arguments.zoo))
-        make = lambda draw: make_mutant(draw, seeds)  # type: ignore[assignment,return-value]  # noqa: E731
+        make = lambda draw: make_mutant(draw, seeds)  # type: ignore[assignment,return-value]  # noqa: E731  one of two ways to draw
     warm_up()
 
     kinds = (*BROKEN, "peer", *(("accepts", "refuses") if arguments.all else ()))
@@ -54,7 +54,7 @@ def main() -> int:
             break
     broken = {kind: count for kind, count in counts.items() if kind in BROKEN}
     rate = done / max(time.monotonic() - start, 1e-9)
-    print(f"{done} cases, {broken or 'nothing found'}; {rate:.1f} a second; all {dict(counts)}")  # noqa: T201
+    print(f"{done} cases, {broken or 'nothing found'}; {rate:.1f} a second; all {dict(counts)}")  # noqa: T201  what a search is run for
     return 1 if broken else 0
 
 

@@ -21,16 +21,16 @@ def main() -> int:
     arguments = parser.parse_args()
     chosen = [item for item in MUTATIONS if not arguments.names or any(part in item.name for part in arguments.names)]
     if arguments.list:
-        print("\n".join(item.name for item in chosen))  # noqa: T201
+        print("\n".join(item.name for item in chosen))  # noqa: T201  a program of the command line
         return 0
     survivors = []
     with Tree() as tree:
         for mutation in chosen:
             verdict = tree.try_out(mutation)
-            print(f"{verdict.outcome:8} {mutation.name:44} {verdict.seconds:6.1f} s  {verdict.detail}", flush=True)  # noqa: T201
+            print(f"{verdict.outcome:8} {mutation.name:44} {verdict.seconds:6.1f} s  {verdict.detail}", flush=True)  # noqa: T201  a program of the command line
             if not verdict.is_killed:
                 survivors.append(mutation.name)
-    print(f"{len(chosen)} changes, {len(survivors)} not killed{': ' if survivors else ''}{', '.join(survivors)}")  # noqa: T201
+    print(f"{len(chosen)} changes, {len(survivors)} not killed{': ' if survivors else ''}{', '.join(survivors)}")  # noqa: T201  a program of the command line
     return 1 if survivors else 0
 
 

@@ -14,7 +14,7 @@ from support.models import model
 import sardonyx
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats.onnx import to_bytes
-from sardonyx.providers.cpu import sized_program
+from sardonyx.providers.cpu import latest_bindings
 from sardonyx.providers.cpu.sized_program import SizedProgram
 
 _RANGE = "graph(a: int64[], b: int64[], c: int64[]) -> (y, z) { y = Range(a, b, c) z = Neg(y) }"
@@ -97,7 +97,7 @@ def test_sizes_that_there_cannot_be(body: str, feed: dict[str, Any], message: st
 
 def test_more_sizes_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest are bound again."""
-    monkeypatch.setattr(sized_program, "_MOST_BINDINGS", 3)
+    monkeypatch.setattr(latest_bindings, "_MOST_BINDINGS", 3)
     session = cpu_session(_RANGE)
     for count in (1, 2, 3, 4, 5, 1, 2):
         np.testing.assert_array_equal(session.run(None, _numbers(0, count, 1))[0], np.arange(count))

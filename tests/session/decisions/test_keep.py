@@ -160,7 +160,7 @@ def test_sessions_that_do_more_are_made_anew(what: str, tmp_path: Path) -> None:
     if options is None:
         profiling = ort.SessionOptions()
         profiling.enable_profiling, profiling.profile_file_prefix = True, str(tmp_path / "profile")
-        options = lambda: profiling  # noqa: E731
+        options = lambda: profiling  # noqa: E731  beside its other way
     made(_SMALL, options())
     assert not made(_SMALL, options())[1]
 

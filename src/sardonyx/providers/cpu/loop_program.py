@@ -18,8 +18,8 @@ from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument
-from sardonyx.forks import new_lock
 from sardonyx.provider import HOST, Bound, DeviceBuffer, StepInfo, TensorSpec, TimedRun
+from sardonyx.providers.cpu.latest_bindings import LatestBindings
 from sardonyx.providers.cpu.program import CpuProgram
 
 __all__ = ["LoopProgram", "OpenLoop"]
@@ -27,7 +27,6 @@ __all__ = ["LoopProgram", "OpenLoop"]
 _CHUNK_BYTES = 1 << 18
 """How much room there is for the scan outputs of some iterations, where their number is not known."""
 _LEAST_ROW_BYTES = 64
-_MOST_BINDINGS = 64
 _MOST_IDLE = 4
 
 
@@ -59,9 +58,7 @@ class LoopProgram:
         self.program, self.loop = program, loop
         self.precisions = program.precisions
         self._bound = Bound((None,) * (program.output_count - 1))
-        self._lock = new_lock()
-        self._bindings: collections.OrderedDict[_Key, _Binding] = collections.OrderedDict()
-        self._latest: tuple[_Key, _Binding] | None = None
+        self._bindings: LatestBindings[_Key, _Binding] = LatestBindings()
 
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
         """Return that all outputs are made by the run, which reads their sizes from its inputs."""
@@ -90,7 +87,7 @@ class LoopProgram:
         capacity = 0
         if self.loop.is_exact:
             inputs, capacity = self._fixed_trips(inputs)
-        binding = self._binding((tuple([array.shape for array in inputs]), capacity))
+        binding = self._bindings.of((tuple([array.shape for array in inputs]), capacity), self._bind)
         work = binding.take()
         try:
             arrays = [make() if given is None else given for given, make in zip(work.arrays, binding.makers, strict=True)]
@@ -109,26 +106,9 @@ class LoopProgram:
         own = inputs[trips].copy()
         return [*inputs[:trips], own, *inputs[trips + 1 :]], max(int(own.reshape(-1)[0]), 0)
 
-    def _binding(self, key: _Key) -> _Binding:
+    def _bind(self, key: _Key) -> _Binding:
         """Return the sizes for inputs of some shapes and a number of iterations, where it is known."""
-        latest = self._latest
-        if latest is not None and latest[0] == key:
-            return latest[1]
-        with self._lock:
-            found = self._bindings.pop(key, None)
-            if found is not None:
-                self._bindings[key] = found  # as the latest
-        if found is None:
-            found = self._bind(*key)
-            with self._lock:
-                self._bindings[key] = found
-                if len(self._bindings) > _MOST_BINDINGS:
-                    self._bindings.popitem(last=False)
-        self._latest = key, found
-        return found
-
-    def _bind(self, shapes: tuple[tuple[int, ...], ...], capacity: int) -> _Binding:
-        symbols, stacked = self.loop.capacities, self.loop.stacked
+        (shapes, capacity), symbols, stacked = key, self.loop.capacities, self.loop.stacked
         if not self.loop.is_exact:
             specs = self.program.bind(shapes, dict.fromkeys(symbols, 1)).outputs
             row_bytes = sum(_size_bytes(spec) for place, spec in enumerate(specs) if place in stacked and spec is not None)

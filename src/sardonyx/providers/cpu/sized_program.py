@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
 
 from sardonyx.dtypes import Array, OnnxValue
-from sardonyx.forks import new_lock
 from sardonyx.provider import HOST, Bound, DeviceBuffer, PlainCalls, StepInfo, TimedRun
+from sardonyx.providers.cpu.latest_bindings import LatestBindings
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.value_sizes import ValueSizes
 
 __all__ = ["SizedProgram"]
-
-_MOST_BINDINGS = 64
 
 
 class SizedProgram:
@@ -29,9 +26,7 @@ class SizedProgram:
         self.program, self.sizes = program, sizes
         self.precisions = program.precisions
         self._bound = Bound((None,) * program.output_count)
-        self._lock = new_lock()
-        self._latest: tuple[_Key, Bound] | None = None
-        self._bindings: collections.OrderedDict[_Key, Bound] = collections.OrderedDict()
+        self._bindings: LatestBindings[_Key, Bound] = LatestBindings()
 
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
         """Return that the output is made by the run, which reads its size from the inputs."""
@@ -67,24 +62,12 @@ class SizedProgram:
         return self.program.run(binding, inputs, [_empty(binding)], _arena(binding))[0]
 
     def _binding(self, inputs: Sequence[Array]) -> Bound:
+        return self._bindings.of((tuple([array.shape for array in inputs]), self.sizes.read(inputs)), self._bind)
+
+    def _bind(self, key: _Key) -> Bound:
         """Return the sizes for the shapes of inputs and the sizes that their elements say."""
-        key = (tuple([array.shape for array in inputs]), self.sizes.read(inputs))
-        latest = self._latest
-        if latest is not None and latest[0] == key:
-            return latest[1]
-        with self._lock:
-            found = self._bindings.pop(key, None)
-            if found is not None:
-                self._bindings[key] = found  # as the latest
-        if found is None:
-            shapes, sizes = key
-            found = self.program.bind(shapes, self.sizes.known(sizes))
-            with self._lock:
-                self._bindings[key] = found
-                if len(self._bindings) > _MOST_BINDINGS:
-                    self._bindings.popitem(last=False)
-        self._latest = key, found
-        return found
+        shapes, sizes = key
+        return self.program.bind(shapes, self.sizes.known(sizes))
 
 
 def _empty(binding: Bound) -> Array:
